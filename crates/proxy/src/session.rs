@@ -246,7 +246,7 @@ impl Session {
             client_addr: Some(&self.login.client_ip),
             listener: Some((listener.host.as_str(), listener.port)),
             transaction: self.held.transaction(),
-            transaction_pending: !self.pending.is_empty(),
+            transaction_pending: self.pending.kind(),
             autocommit_off: !self.settings.autocommit,
             next_query_flag_in: self.routing.next_query_flag_in,
             locked_on: None,

@@ -105,7 +105,7 @@ impl Direct {
     /// Whether what the walk asks of a session has the usual answers.
     pub(crate) fn is_usual(session: &SessionView<'_>) -> bool {
         session.transaction.is_none()
-            && !session.transaction_pending
+            && session.transaction_pending.is_none()
             && matches!(session.next_query_flag_in, None | Some(0))
     }
 
@@ -227,7 +227,7 @@ mod tests {
         client_addr: None,
         listener: None,
         transaction: None,
-        transaction_pending: false,
+        transaction_pending: None,
         autocommit_off: false,
         next_query_flag_in: None,
         locked_on: None,
@@ -295,7 +295,7 @@ mod tests {
                 ..SESSION
             },
             SessionView {
-                transaction_pending: true,
+                transaction_pending: Some(shardwright_rules::PendingKind::Local),
                 ..SESSION
             },
             SessionView {

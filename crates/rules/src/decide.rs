@@ -23,10 +23,12 @@ pub use engine::{asks_only_text, only_action, step_of};
 pub use index::{Index, KnownAction, NextRule, ShardOfKey, Subject, holds, remainder};
 pub use patterns::{BrokenPattern, PatternColumn, RulePatterns, refused};
 
+use shardwright_sql::StatementClass;
+
 use crate::decide::evaluation::{Evaluation, Next};
 use crate::{
-    Annotations, Body, Configuration, Decision, NativeStep, Outcome, Rejection, SentAs, SessionView,
-    Statement, prepared,
+    Annotations, Body, Configuration, Decision, NativeStep, Outcome, PendingKind, Rejection, SentAs,
+    SessionView, Statement, prepared, refusal,
 };
 
 /// How much a decision says.
@@ -89,8 +91,8 @@ pub fn decide<'a>(
     }
 }
 
-/// What never reaches the rules. On ProxySQL: what it answers itself. On the bundled engine: the end of a transaction follows the transaction, and an
-/// annotation that the user is not allowed is refused.
+/// What never reaches the rules. On ProxySQL: what it answers itself. On the bundled engine: the end of a transaction
+/// follows the transaction, and an annotation that the user is not allowed is refused.
 fn before_rules(index: &impl Index, evaluation: &Evaluation<'_>) -> Option<Outcome> {
     let profile = index.configuration().engine.profile();
     if profile.answers_itself {
@@ -102,21 +104,42 @@ fn before_rules(index: &impl Index, evaluation: &Evaluation<'_>) -> Option<Outco
     if prepared_in_vain(index, evaluation.statement) {
         return Some(Outcome::Reject(prepared::not_preparable()));
     }
-    if evaluation.statement.follows_transaction() {
-        if let Some(transaction) = evaluation.session.transaction {
-            return Some(Outcome::Route(finish::route(
-                index,
-                evaluation,
-                transaction.hostgroup,
-            )));
-        }
-        if evaluation.session.transaction_pending {
-            return Some(Outcome::Answer {
-                message: String::new(),
-            });
-        }
+    if evaluation.statement.follows_transaction()
+        && let Some(transaction) = evaluation.session.transaction
+    {
+        return Some(Outcome::Route(finish::route(
+            index,
+            evaluation,
+            transaction.hostgroup,
+        )));
+    }
+    if let Some(pending) = evaluation.session.transaction_pending
+        && let Some(outcome) = while_pending(pending, evaluation.statement)
+    {
+        return Some(outcome);
     }
     finish::denied_annotation(evaluation).map(Outcome::Reject)
+}
+
+/// Control of transactions while one waits for its first statement with a key: what a server would say.
+fn while_pending(pending: PendingKind, statement: &Statement<'_>) -> Option<Outcome> {
+    let is_xa = statement.class() == StatementClass::Xa;
+    let is_control = statement.follows_transaction();
+    match pending {
+        PendingKind::Local if is_xa => Some(Outcome::Reject(refusal::xa_within_transaction())),
+        PendingKind::Local if is_control => Some(Outcome::Answer {
+            message: String::new(),
+        }),
+        PendingKind::Local => None,
+        // An XA transaction without a statement is opened by its end, which goes to the user's own cluster.
+        PendingKind::Xa if is_xa && !statement.begins_xa() => None,
+        PendingKind::Xa if statement.class() == StatementClass::Savepoint => {
+            Some(Outcome::Reject(refusal::savepoint_before_xa()))
+        }
+        PendingKind::Xa => {
+            (is_control || statement.begins()).then(|| Outcome::Reject(refusal::within_active_xa()))
+        }
+    }
 }
 
 fn prepared_in_vain(index: &impl Index, statement: &Statement<'_>) -> bool {

@@ -55,7 +55,7 @@ pub use refusing::{REFUSED_LOGIN, Refuser, RefusingHostgroup, ToldApart, told_ap
 pub use rows::{Cells, PLACEHOLDER_PASSWORD};
 pub use scope::Scope;
 pub use sent_as::{SentAs, Withheld};
-pub use session::{SessionView, Transaction};
+pub use session::{PendingKind, SessionView, Transaction};
 pub use shardwright_sql::annotation::KNOWN_KEYS as ANNOTATION_KEYS;
 pub use shardwright_tables as tables;
 pub use shardwright_tables::{EngineRule, FlagOutChoice, Modifiers};

@@ -140,6 +140,42 @@ impl Rejection {
     }
 }
 
+/// XA START while a transaction waits that BEGIN has begun.
+pub(crate) fn xa_within_transaction() -> Rejection {
+    Rejection {
+        code: 1400,
+        sqlstate: "XAE09",
+        refusal: None,
+        message: "XAER_OUTSIDE: Some work is done outside global transaction".to_owned(),
+        address: None,
+    }
+}
+
+/// BEGIN, COMMIT, a second XA START while an XA transaction waits.
+pub fn within_active_xa() -> Rejection {
+    Rejection {
+        code: 1399,
+        sqlstate: "XAE07",
+        refusal: None,
+        message:
+            "XAER_RMFAIL: The command cannot be executed when global transaction is in the  ACTIVE state"
+                .to_owned(),
+        address: None,
+    }
+}
+
+/// SAVEPOINT while an XA transaction waits.
+pub(crate) fn savepoint_before_xa() -> Rejection {
+    Rejection {
+        code: 1105,
+        sqlstate: "HY000",
+        refusal: None,
+        message: "the proxy opens the XA transaction with its first statement with a key; set savepoints after that statement"
+            .to_owned(),
+        address: None,
+    }
+}
+
 /// The forms in which a map accepts its key, human-readable: `/* tenant=VALUE */, or a session schema like tenant_VALUE`.
 pub fn accepted_forms(key: &str, finders: &[Finder]) -> String {
     let forms: Vec<String> = finders.iter().map(|finder| accepted_form(key, finder)).collect();

@@ -16,8 +16,8 @@ pub struct SessionView<'a> {
     pub listener: Option<(&'a str, u16)>,
     /// The open transaction.
     pub transaction: Option<Transaction>,
-    /// BEGIN was answered, and the transaction opens with the first statement that has a key.
-    pub transaction_pending: bool,
+    /// BEGIN or XA START was answered, and the transaction opens with the first statement that has a key.
+    pub transaction_pending: Option<PendingKind>,
     /// `autocommit=0`: without an open transaction, the next statement opens one.
     pub autocommit_off: bool,
     /// `next_query_flagIN` of an earlier statement.
@@ -35,8 +35,17 @@ impl SessionView<'_> {
     /// No transaction is open, and one opens with the next statement: what follows it there may write.
     #[inline]
     pub fn is_about_to_open(&self) -> bool {
-        self.transaction.is_none() && (self.transaction_pending || self.autocommit_off)
+        self.transaction.is_none() && (self.transaction_pending.is_some() || self.autocommit_off)
     }
+}
+
+/// How a transaction was begun that no server knows of yet.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PendingKind {
+    /// BEGIN, START TRANSACTION.
+    Local,
+    /// XA START.
+    Xa,
 }
 
 /// An open transaction.

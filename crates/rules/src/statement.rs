@@ -12,7 +12,7 @@ use shardwright_sql::{
     Digest, DigestOptions, LexMode, Lexer, ReadHazards, Shape, Skim, StatementClass, Token,
 };
 
-use crate::{KeyValue, NamePattern, Names, SentAs, StatementKind};
+use crate::{KeyValue, NamePattern, Names, PendingKind, SentAs, StatementKind};
 
 /// What COMMIT or ROLLBACK makes of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -207,6 +207,28 @@ impl<'a> Statement<'a> {
     /// BEGIN, START TRANSACTION.
     pub fn begins(&self) -> bool {
         self.class() == StatementClass::Begin
+    }
+
+    /// XA START, XA BEGIN.
+    pub fn begins_xa(&self) -> bool {
+        let is_begin =
+            |token: Token| token.is_word(self.text(), "START") || token.is_word(self.text(), "BEGIN");
+        self.class() == StatementClass::Xa && self.tokens().nth(1).is_some_and(is_begin)
+    }
+
+    /// XA COMMIT, XA ROLLBACK.
+    pub fn ends_xa(&self) -> bool {
+        let is_end =
+            |token: Token| token.is_word(self.text(), "COMMIT") || token.is_word(self.text(), "ROLLBACK");
+        self.class() == StatementClass::Xa && self.tokens().nth(1).is_some_and(is_end)
+    }
+
+    /// What of it begins a transaction, where it has to wait for a key.
+    pub fn pending_kind(&self) -> PendingKind {
+        match self.class() {
+            StatementClass::Xa => PendingKind::Xa,
+            _ => PendingKind::Local,
+        }
     }
 
     /// SET, USE, SHOW, SELECT without a table.

@@ -4,8 +4,8 @@ use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use shardwright_rules::{
-    Configuration, Decision, Hits, HostgroupId, Outcome, OwnAnswer, PreparedStatements, Route, SentAs,
-    SessionView, Statement, Transaction, TransactionEnd, prepared,
+    Configuration, Decision, Hits, HostgroupId, Outcome, OwnAnswer, PendingKind, PreparedStatements, Route,
+    SentAs, SessionView, Statement, Transaction, TransactionEnd, prepared,
 };
 use shardwright_sql::lex::identifier;
 use shardwright_sql::set::{SetItem, items};
@@ -24,7 +24,7 @@ pub(crate) struct Simulated {
     /// The hostgroup that the session is locked on.
     locked_on: Option<HostgroupId>,
     /// BEGIN was answered and no server knows of it yet.
-    pending: bool,
+    pending: Option<PendingKind>,
     autocommit: bool,
     next_query_flag_in: Option<u32>,
     since_write_ms: Option<u64>,
@@ -34,6 +34,8 @@ pub(crate) struct Simulated {
     prepared: BTreeMap<String, Prepared>,
     engine: PreparedStatements,
     plain_selects_open_nothing: bool,
+    /// The engine knows XA transactions by their texts.
+    follows_xa: bool,
 }
 
 /// A prepared statement, as the engine has kept it.
@@ -79,13 +81,14 @@ impl Simulated {
         Self {
             engine: configuration.engine.profile().prepared,
             plain_selects_open_nothing: configuration.engine.profile().plain_selects_open_nothing,
+            follows_xa: !configuration.engine.profile().answers_itself,
             prepared: BTreeMap::new(),
             schema: None,
             user: None,
             listener: None,
             transaction: None,
             locked_on: None,
-            pending: false,
+            pending: None,
             autocommit: true,
             next_query_flag_in: None,
             since_write_ms: None,
@@ -181,9 +184,9 @@ impl Simulated {
                 None => self.routed(statement, route),
             },
             Outcome::Own { answer, .. } => self.answered(statement, *answer),
-            Outcome::DeferBegin => self.pending = true,
+            Outcome::DeferBegin => self.pending = Some(statement.pending_kind()),
             Outcome::Answer { .. } if statement.transaction_end() == Some(TransactionEnd::Over) => {
-                self.pending = false;
+                self.pending = None;
             }
             Outcome::Answer { .. } | Outcome::Reject(_) => {}
         }
@@ -226,22 +229,30 @@ impl Simulated {
             StatementClass::Set => self.set(statement),
             StatementClass::Begin => {
                 self.transaction = Some(open);
-                self.pending = false;
+                self.pending = None;
+            }
+            StatementClass::Xa if self.follows_xa && statement.begins_xa() => {
+                self.transaction = Some(open);
+                self.pending = None;
+            }
+            StatementClass::Xa if self.follows_xa && statement.ends_xa() => {
+                self.transaction = None;
+                self.pending = None;
             }
             // It begins the next one, also where none was open.
             _ if end == Some(TransactionEnd::Chained) => {
                 self.transaction = self.transaction.or(Some(open));
-                self.pending = false;
+                self.pending = None;
             }
             _ if end.is_some() || commits_by_itself(statement) => {
                 // A user without transaction_persistent can end one on another hostgroup than its own.
                 self.transaction = self.transaction.filter(|open| open.hostgroup != route.hostgroup);
-                self.pending = false;
+                self.pending = None;
             }
             // What drivers ask on the way opens nothing.
             _ if is_work && self.transaction.is_none() && self.opens_with(statement) => {
                 self.transaction = Some(open);
-                self.pending = false;
+                self.pending = None;
             }
             _ => {}
         }
@@ -282,7 +293,7 @@ impl Simulated {
     /// Whether a statement opens the transaction that is about to open.
     fn opens_with(&self, statement: &Statement<'_>) -> bool {
         let runs_alone = || self.plain_selects_open_nothing && is_plain_select(statement);
-        self.pending || !(self.autocommit || looks_at_no_table(statement) || runs_alone())
+        self.pending.is_some() || !(self.autocommit || looks_at_no_table(statement) || runs_alone())
     }
 
     fn set(&mut self, statement: &Statement<'_>) {
@@ -293,7 +304,7 @@ impl Simulated {
                 self.autocommit = switch;
                 if ends {
                     self.transaction = None;
-                    self.pending = false;
+                    self.pending = None;
                 }
             }
         }

@@ -158,8 +158,6 @@ codes! {
     QUERY_INTERRUPTED = 1317, b"70100";
     /// The statement has too many placeholders.
     PS_MANY_PARAM = 1390, b"HY000";
-    /// Work is done outside the XA transaction.
-    XAER_OUTSIDE = 1400, b"XAE09";
     /// The statement has no open cursor.
     STMT_HAS_NO_OPEN_CURSOR = 1421, b"HY000";
     /// The row that a foreign key refers to does not exist.

@@ -325,7 +325,7 @@ impl<'r> Script<'r> {
     }
 
     fn transaction(&mut self, tenant: usize) -> String {
-        match self.random.below(20) {
+        match self.random.below(24) {
             0 => "BEGIN".to_owned(),
             1 => format!("/* tenant={tenant} */ START TRANSACTION"),
             2 | 3 => "COMMIT".to_owned(),
@@ -343,6 +343,10 @@ impl<'r> Script<'r> {
             16 => "XA START 'x'".to_owned(),
             17 => "ROLLBACK TO a".to_owned(),
             18 => "SET SESSION TRANSACTION READ ONLY".to_owned(),
+            19 => "XA START 'x'".to_owned(),
+            20 => "XA END 'x'".to_owned(),
+            21 => "XA COMMIT 'x' ONE PHASE".to_owned(),
+            22 => "XA ROLLBACK 'x'".to_owned(),
             _ => "SET @@session.autocommit := 1, completion_type = 1".to_owned(),
         }
     }

@@ -206,6 +206,14 @@ fn compare(sides: (&mut Conn, &mut Conn), sql: &str, before: &[String], tally: &
     match (&sharded, &expected) {
         (Ok(_), Ok(_)) if is_estimate => tally.identical += 1,
         (Ok(rows), Ok(expected)) if rows == expected => tally.identical += 1,
+        // Which rows a limit leaves is open where nothing orders them.
+        (Ok(rows), Ok(expected))
+            if before.iter().any(|sql| sql.starts_with("SET sql_select_limit"))
+                && !sql.contains("ORDER BY")
+                && rows.0.len() == expected.0.len() =>
+        {
+            tally.identical += 1;
+        }
         (Err(_), Err(_)) => tally.failed_alike += 1,
         _ => {
             let shown = |answer: &Answer| format!("{answer:?}").chars().take(300).collect::<String>();

@@ -6,6 +6,7 @@
 
 use std::time::Duration;
 
+use shardwright_rules::PendingKind;
 use shardwright_wire::{Command, MysqlError, errors};
 
 use super::held::Held;
@@ -179,12 +180,16 @@ impl Alignment<'_> {
     }
 
     async fn open_transaction(&mut self, held: &mut Held) -> Result<(), AlignError> {
+        let hold = match self.pending.kind() {
+            Some(PendingKind::Xa) => Holds::XA,
+            _ => Holds::TRANSACTION,
+        };
         for text in self.pending.take() {
             let outcome = held.backend.exchange(Command::Query(&text)).await?;
             if let Some(error) = outcome.error {
                 return Err(AlignError::Broken(error));
             }
-            held.holds |= Holds::TRANSACTION;
+            held.holds |= hold;
         }
         Ok(())
     }

@@ -49,6 +49,7 @@ impl Session {
         let by_number = Reason::Error(rejection.code);
         let reason = rejection.refusal.map_or(by_number, Reason::Refusal);
         self.worker.counters.refused(reason);
+        self.diagnostics.failed_here();
         self.client.send_error(seq, &rejected(rejection)).await
     }
 

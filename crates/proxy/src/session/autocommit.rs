@@ -1,6 +1,6 @@
 //! SET statements that a session takes on, and switching autocommit, which ends transactions.
 
-use shardwright_rules::Statement;
+use shardwright_rules::{PendingKind, Statement, refusal};
 use shardwright_sql::lex::reads_alike;
 use shardwright_wire::{Command, MysqlError, SessionChange, StatusFlags, errors};
 
@@ -8,6 +8,7 @@ use super::checkout::CheckoutError;
 use super::held::Held;
 use super::holds::{Holds, SetLeft};
 use super::set_statement::SetPlan;
+use super::statement_words::rejected;
 use super::{Flow, Session};
 
 impl Session {
@@ -28,6 +29,11 @@ impl Session {
             return Err(errors::UNKNOWN.with(
                 "the proxy cannot do this SET between BEGIN and the first statement with a key, which opens the transaction: set it before BEGIN, or after that statement",
             ));
+        }
+        // Turned on, it ends a transaction; only its server may say that it does not end this one.
+        let may_turn_on = !self.settings.autocommit && plan.autocommit != Some(false);
+        if self.pending.kind() == Some(PendingKind::Xa) && may_turn_on && plan.may_switch_autocommit() {
+            return Err(rejected(&refusal::within_active_xa()));
         }
         let next = self.settings.next_transaction.as_deref().unwrap_or_default();
         if plan.changes_mode(self.settings.mode) && !(self.pending.reads_alike() && reads_alike(next)) {

@@ -133,8 +133,8 @@ impl HiddenVariables {
 /// The error for a question that cannot be answered.
 pub(super) fn lost() -> MysqlError {
     errors::UNKNOWN.with(
-        "a trigger may have set this user variable, on a connection that the session has no more; assign it in this session \
-         first, or read it in the transaction of the statement that sets it",
+        "a trigger may have set this user variable, on a connection that the session has no more: the proxy cannot tell its \
+         value; assign it in this session first, or read it in the transaction of the statement that sets it",
     )
 }
 

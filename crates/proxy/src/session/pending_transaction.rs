@@ -1,6 +1,6 @@
 //! A transaction that was begun and that no server knows of yet: its BEGIN waits for the first statement that has a key.
 
-use shardwright_rules::{Statement, TransactionEnd};
+use shardwright_rules::{PendingKind, Statement, TransactionEnd};
 use shardwright_sql::lex::{identifier, reads_alike};
 use shardwright_sql::{StatementClass, TokenKind};
 use shardwright_wire::{MysqlError, errors};
@@ -16,6 +16,7 @@ pub(super) struct PendingTransaction {
     texts: Vec<Vec<u8>>,
     /// Names of the savepoints that are set, the oldest first.
     savepoints: Vec<Vec<u8>>,
+    is_xa: bool,
 }
 
 impl PendingTransaction {
@@ -24,13 +25,24 @@ impl PendingTransaction {
         self.texts.is_empty()
     }
 
+    /// How it was begun; `None`: no transaction waits.
+    pub(super) fn kind(&self) -> Option<PendingKind> {
+        let kind = if self.is_xa {
+            PendingKind::Xa
+        } else {
+            PendingKind::Local
+        };
+        (!self.is_empty()).then_some(kind)
+    }
+
     /// Whether the texts that wait are read alike in every sql_mode.
     pub(super) fn reads_alike(&self) -> bool {
         self.texts.iter().all(|text| reads_alike(text))
     }
 
-    pub(super) fn begin(&mut self, text: &[u8]) {
+    pub(super) fn begin(&mut self, text: &[u8], kind: PendingKind) {
         self.clear();
+        self.is_xa = kind == PendingKind::Xa;
         self.texts.push(text.to_vec());
     }
 
@@ -61,15 +73,12 @@ impl PendingTransaction {
             self.savepoints.clear();
             return Ok(());
         }
-        match statement.shape().class {
-            StatementClass::Xa => {
-                Err(errors::XAER_OUTSIDE.with("XAER_OUTSIDE: Some work is done outside global transaction"))
-            }
-            _ if self.texts.len() >= MAX_TEXTS => Err(errors::UNKNOWN.with(format_args!(
+        if self.texts.len() >= MAX_TEXTS {
+            return Err(errors::UNKNOWN.with(format_args!(
                 "more than {MAX_TEXTS} savepoints before the first statement with a key"
-            ))),
-            _ => self.savepoint(statement),
+            )));
         }
+        self.savepoint(statement)
     }
 
     /// `SAVEPOINT a`, `ROLLBACK TO a`, `RELEASE SAVEPOINT a`.
@@ -114,7 +123,7 @@ mod tests {
     /// What waits after `texts`, or the number of the error of the last one.
     fn after(texts: &[&str]) -> Result<Vec<String>, u16> {
         let mut pending = PendingTransaction::default();
-        pending.begin(b"BEGIN");
+        pending.begin(b"BEGIN", PendingKind::Local);
         let mut last = Ok(());
         for text in texts {
             last = pending.note(&Statement::new(text.as_bytes(), LexMode::default()));

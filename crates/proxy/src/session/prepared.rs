@@ -250,7 +250,7 @@ impl Session {
             state_on: self.routing.state_on.clone(),
             generation: self.login.snapshot.generation,
             transaction: self.held.transaction(),
-            transaction_pending: !self.pending.is_empty(),
+            transaction_pending: self.pending.kind(),
             autocommit_off: !self.settings.autocommit,
             next_query_flag_in: self.routing.next_query_flag_in,
         };

@@ -146,6 +146,11 @@ impl SetPlan {
         self.autocommit.is_some() && self.left != SetLeft::Unknown && !self.user_variables
     }
 
+    /// Whether autocommit may be another after it.
+    pub(crate) fn may_switch_autocommit(&self) -> bool {
+        self.autocommit.is_some() || self.left == SetLeft::Unknown
+    }
+
     /// Whether it changes how a transaction begins.
     pub(crate) fn is_about_transactions(&self) -> bool {
         const NAMES: [&str; 5] = [

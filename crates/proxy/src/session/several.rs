@@ -20,7 +20,9 @@
 
 use std::sync::Arc;
 
-use shardwright_rules::{Address, Destination, Outcome as Decided, SessionView, Statement, Transaction};
+use shardwright_rules::{
+    Address, Destination, Outcome as Decided, PendingKind, SessionView, Statement, Transaction,
+};
 use shardwright_sql::{LexMode, Lexer, StatementClass, TokenKind};
 use shardwright_wire::{AnswerSplice, MysqlError, errors};
 
@@ -52,7 +54,7 @@ struct Place {
 /// What the statements before one have made of the session, as far as it decides where that one goes.
 struct Ahead {
     transaction: Option<Transaction>,
-    is_pending: bool,
+    pending: Option<PendingKind>,
     schema: Option<Arc<str>>,
 }
 
@@ -107,7 +109,7 @@ impl Session {
         }
         let mut ahead = Ahead {
             transaction: self.held.transaction(),
-            is_pending: !self.pending.is_empty(),
+            pending: self.pending.kind(),
             schema: self.settings.schema.clone(),
         };
         let mut first: Option<(usize, Place)> = None;
@@ -144,7 +146,7 @@ impl Session {
         self.routing.note_state(&self.held, statement);
         let view = SessionView {
             transaction: ahead.transaction,
-            transaction_pending: ahead.is_pending,
+            transaction_pending: ahead.pending,
             schema: ahead.schema.as_deref(),
             ..self.view()
         };
@@ -154,6 +156,7 @@ impl Session {
             return Err(read_otherwise());
         }
         let outcome = self.login.snapshot.router.dispatch(&view, statement).outcome;
+        let is_deferred = matches!(outcome, Decided::DeferBegin);
         let is_placed = |route: &Destination| route.is_on_shard || !statement.is_session_setup();
         let placed = match outcome {
             Decided::Reject(rejection) if asks(statement) && rejection.refusal.is_some() => None,
@@ -161,20 +164,25 @@ impl Session {
             Decided::Route(route) => Some(route).filter(is_placed),
             Decided::Answer { .. } | Decided::Own { .. } | Decided::DeferBegin => None,
         };
+        let begins = statement.begins() || statement.begins_xa();
         if class == StatementClass::Use {
             ahead.schema = named_schema(statement);
         }
         if statement.transaction_end().is_some() {
             ahead.transaction = None;
-            ahead.is_pending = false;
-        } else if class == StatementClass::Begin {
-            ahead.is_pending = true;
+            ahead.pending = None;
+        } else if begins || is_deferred {
+            ahead.pending = Some(statement.pending_kind());
         }
-        let Some(route) = placed.filter(|_| !statement.follows_transaction() && class != StatementClass::Use)
-        else {
+        let is_anywhere = |route: &Destination| match class {
+            StatementClass::Use => true,
+            StatementClass::Xa => !route.is_on_shard,
+            _ => statement.follows_transaction(),
+        };
+        let Some(route) = placed.filter(|route| !is_anywhere(route)) else {
             return Ok(None);
         };
-        if ahead.is_pending && ahead.transaction.is_none() && class != StatementClass::Begin {
+        if ahead.pending.is_some() && ahead.transaction.is_none() && !begins {
             ahead.transaction = Some(Transaction {
                 hostgroup: route.hostgroup,
             });

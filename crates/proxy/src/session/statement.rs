@@ -85,7 +85,7 @@ impl Session {
             }
             Decided::Own { .. } => self.send_ok(seq, b"").await,
             Decided::DeferBegin => {
-                self.pending.begin(text);
+                self.pending.begin(text, statement.pending_kind());
                 self.send_ok(seq, b"").await
             }
         }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::{Dispatch, HostgroupId, Transaction};
+use shardwright_rules::{Dispatch, HostgroupId, PendingKind, Transaction};
 
 use super::cursor::Cursor;
 use super::settings::Settings;
@@ -64,7 +64,7 @@ pub(crate) struct Circumstances {
     pub(crate) state_on: Vec<HostgroupId>,
     pub(crate) generation: i64,
     pub(crate) transaction: Option<Transaction>,
-    pub(crate) transaction_pending: bool,
+    pub(crate) transaction_pending: Option<PendingKind>,
     pub(crate) autocommit_off: bool,
     pub(crate) next_query_flag_in: Option<u32>,
 }

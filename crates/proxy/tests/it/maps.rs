@@ -1,8 +1,12 @@
 //! Shard maps through a running proxy: keys, deferred transactions, rewritten statements.
 
+use mysql::Conn;
 use mysql::prelude::Queryable;
+use shardwright_testkit::eventually;
 
-use crate::support::{self, Setup, TestProxy, error, map_alone, server, start, tenants_by_comment, value};
+use crate::support::{
+    self, PATIENCE, Setup, TestProxy, error, map_alone, server, start, tenants_by_comment, value,
+};
 
 /// Tenant 1 is in cluster `a` and schema `SCHEMA_1`, tenant 2 in cluster `b` and schema `SCHEMA_2`.
 pub(crate) fn tenants(schema: &'static str) -> TestProxy {
@@ -94,6 +98,68 @@ fn a_transaction_opens_where_its_first_statement_goes() {
         "0",
         "a transaction of nothing leaves nothing"
     );
+}
+
+#[test]
+fn an_xa_transaction_opens_where_its_first_statement_goes() {
+    let proxy = tenants("maps_xa");
+    let mut client = proxy.connect(Some("maps_xa"));
+    let who = |client: &mut Conn| value(client, "SELECT /* tenant=2 */ who FROM t");
+    let all = |client: &mut Conn, texts: &[&str]| {
+        for sql in texts {
+            client
+                .query_drop(sql)
+                .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+    };
+    all(&mut client, &["XA START 'maps'", "SELECT 'asked on the way'"]);
+    assert_eq!(error(&mut client, "BEGIN").0, 1399);
+    assert_eq!(error(&mut client, "COMMIT").0, 1399);
+    client.query_drop("UPDATE /* tenant=2 */ t SET who = 22").unwrap();
+    let (_, message) = error(&mut client, "SELECT /* tenant=1 */ who FROM t");
+    assert!(message.starts_with("SW356"), "{message}");
+    all(
+        &mut client,
+        &["XA END 'maps'", "XA PREPARE 'maps'", "XA ROLLBACK 'maps'"],
+    );
+    assert_eq!(who(&mut client), "2");
+    let update = "UPDATE /* tenant=2 */ t SET who = 23";
+    all(
+        &mut client,
+        &[
+            "XA START 'maps'",
+            update,
+            "XA END 'maps'",
+            "XA COMMIT 'maps' ONE PHASE",
+        ],
+    );
+    assert_eq!(who(&mut client), "23");
+    // A branch without a statement.
+    all(
+        &mut client,
+        &[
+            "XA BEGIN 'maps'",
+            "XA END 'maps'",
+            "XA PREPARE 'maps'",
+            "XA COMMIT 'maps'",
+        ],
+    );
+    // Another session ends what a session has prepared and left.
+    let update = "UPDATE /* tenant=2 */ t SET who = 24";
+    all(
+        &mut client,
+        &[
+            "/* tenant=2 */ XA START 'maps'",
+            update,
+            "XA END 'maps'",
+            "XA PREPARE 'maps'",
+        ],
+    );
+    drop(client);
+    let mut other = proxy.connect(Some("maps_xa"));
+    let commit = "/* tenant=2 */ XA COMMIT 'maps'";
+    eventually(PATIENCE, || other.query_drop(commit).is_ok());
+    assert_eq!(who(&mut other), "24");
 }
 
 #[test]

@@ -7,7 +7,8 @@ use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{
-    Configuration, Dispatch, Evaluator, HostgroupId, Outcome, SessionView, Statement, Transaction,
+    Configuration, Dispatch, Evaluator, HostgroupId, Outcome, PendingKind, SessionView, Statement,
+    Transaction,
 };
 
 const USERS: [&str; 4] = ["app", "dba", "geo", "nobody"];
@@ -232,7 +233,7 @@ proptest! {
         texts in prop::collection::vec(statement(), 1..12),
         user in prop_oneof![3 => Just("app"), 1 => select(USERS.to_vec())],
         transaction in prop_oneof![4 => Just(None), 1 => select(vec![Some(10_u32), Some(20)])],
-        transaction_pending in prop_oneof![5 => Just(false), 1 => Just(true)],
+        transaction_pending in prop_oneof![5 => Just(None), 1 => Just(Some(PendingKind::Local)), 1 => Just(Some(PendingKind::Xa))],
         autocommit_off in prop_oneof![3 => Just(false), 1 => Just(true)],
         since_write_ms in prop_oneof![2 => Just(None), 1 => select(vec![Some(10_u64), Some(9_000)])],
         next_query_flag_in in prop_oneof![4 => Just(None), 1 => select(vec![Some(0_u32), Some(1)])],

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use shardwright_sql::rewrite::{self, Edit};
-use shardwright_sql::{KeyUse, schema};
+use shardwright_sql::{KeyUse, StatementClass, schema};
 
 use crate::decide::evaluation::{Evaluation, Next};
 use crate::decide::keys::{self, Keys, Search};
@@ -21,7 +21,8 @@ pub(super) fn run<'a>(
     step: &'a MapStep,
     evaluation: &mut Evaluation<'a>,
 ) -> Next {
-    if evaluation.statement.follows_transaction() {
+    let follows = evaluation.statement.follows_transaction();
+    if follows && !is_xa_alone(evaluation) {
         return Next::Continue;
     }
     let next = if evaluation.statement.has_several() {
@@ -33,6 +34,7 @@ pub(super) fn run<'a>(
                 Err(refused_because(&rule.address, Refusal::NotOneShard, &what))
             }
             Search::Refused(refusal, message) => Err(refused(&rule.address, refusal, message)),
+            Search::Nothing if follows && !is_deferred_xa(step, evaluation) => return Next::Continue,
             Search::Nothing => missing(index, rule, step, evaluation),
             Search::Keys(keys) => on_shard_of(index, rule, step, evaluation, &keys),
         }
@@ -41,6 +43,19 @@ pub(super) fn run<'a>(
         evaluation.matched(rule, &rule.address, None, |_| "refused".to_owned());
         Next::Decided(Box::new(Outcome::Reject(*rejection)))
     })
+}
+
+/// XA outside of every transaction: one begins, or another session's is committed.
+fn is_xa_alone(evaluation: &Evaluation<'_>) -> bool {
+    let session = evaluation.session;
+    evaluation.statement.class() == StatementClass::Xa
+        && session.transaction.is_none()
+        && session.transaction_pending.is_none()
+}
+
+/// An XA transaction that opens where its first statement with a key goes.
+fn is_deferred_xa(step: &MapStep, evaluation: &Evaluation<'_>) -> bool {
+    step.missing.begin == MissingBegin::FirstStatement && evaluation.statement.begins_xa()
 }
 
 /// A statement that the map is not about: where an earlier map placed it, the maps behind this one are not for it either.
@@ -65,7 +80,8 @@ fn missing<'a>(
         return Ok(Next::Continue);
     }
     let no_key = || refusal::missing_key(&step.map, &step.key, &step.finders);
-    let action = if evaluation.statement.begins() {
+    let begins = evaluation.statement.begins() || evaluation.statement.begins_xa();
+    let action = if begins {
         match step.missing.begin {
             MissingBegin::Allow => return Ok(Next::Continue),
             MissingBegin::FirstStatement if evaluation.session.transaction.is_some() => {

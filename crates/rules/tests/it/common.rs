@@ -4,7 +4,8 @@ use std::sync::Arc;
 
 use serde_json::{Value, json};
 use shardwright_rules::{
-    Configuration, Decision, Evaluator, HostgroupId, Outcome, SentAs, SessionView, Statement, Transaction,
+    Configuration, Decision, Evaluator, HostgroupId, Outcome, PendingKind, SentAs, SessionView, Statement,
+    Transaction,
 };
 
 pub(crate) fn configuration(engine: &str, rules: Value) -> Configuration {
@@ -46,7 +47,7 @@ pub(crate) struct World {
     pub user: &'static str,
     pub schema: Option<&'static str>,
     pub transaction: Option<u32>,
-    pub transaction_pending: bool,
+    pub transaction_pending: Option<PendingKind>,
     pub autocommit_off: bool,
     pub since_write_ms: Option<u64>,
 }
@@ -59,7 +60,7 @@ impl World {
             user: "app",
             schema: Some("app"),
             transaction: None,
-            transaction_pending: false,
+            transaction_pending: None,
             autocommit_off: false,
             since_write_ms: None,
         }

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use shardwright_rules::PendingKind;
+
 use crate::common::{World, check, configuration, native, rule};
 
 /// Tenants on clusters `a` and `b`, whose reads go to readers.
@@ -39,7 +41,11 @@ fn a_statement_that_opens_a_transaction_stays_on_the_writer() {
     for (world, home, shard) in [
         (world(|_| ()), "11", "21 m/t2"),
         (world(|world| world.autocommit_off = true), "10", "20 m/t2"),
-        (world(|world| world.transaction_pending = true), "10", "20 m/t2"),
+        (
+            world(|world| world.transaction_pending = Some(PendingKind::Local)),
+            "10",
+            "20 m/t2",
+        ),
     ] {
         check(
             &world,
@@ -64,7 +70,7 @@ fn a_rule_that_names_readers_does_not_open_a_transaction_there() {
     world.autocommit_off = true;
     assert_eq!(world.ask("SELECT 1 FROM t"), "20");
     world.autocommit_off = false;
-    world.transaction_pending = true;
+    world.transaction_pending = Some(PendingKind::Local);
     assert_eq!(world.ask("SELECT 1 FROM t"), "20");
 }
 

@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 
+use shardwright_rules::PendingKind;
+
 use crate::common::{World, check, configuration, native};
 
 fn map(name: &str, change: Value) -> Value {
@@ -112,6 +114,55 @@ fn a_missing_key_follows_its_policy() {
             ("SHOW TABLES", MISSING),
         ],
     );
+}
+
+#[test]
+fn xa_goes_where_its_key_is_or_where_what_follows_goes() {
+    let refusing = world(json!({}));
+    check(
+        &refusing,
+        &[
+            ("/* tenant=18 */ XA START 'a'", "20 tenants/t18"),
+            ("/* tenant=18 */ XA COMMIT 'a'", "20 tenants/t18"),
+            ("XA START 'a'", "10"),
+            ("XA RECOVER", "10"),
+        ],
+    );
+    let deferring = || {
+        world(
+            json!({"missing": {"statements": "reject", "session_setup": "allow", "begin": "first_statement"}}),
+        )
+    };
+    check(
+        &deferring(),
+        &[
+            ("XA START 'a'", "deferred"),
+            ("XA BEGIN 'a'", "deferred"),
+            ("/* tenant=18 */ XA START 'a'", "20 tenants/t18"),
+            ("XA COMMIT 'a'", "10"),
+        ],
+    );
+    let mut active = deferring();
+    active.transaction_pending = Some(PendingKind::Xa);
+    let within = "refused: XAER_RMFAIL: The command cannot be executed when global transaction is in the  ACTIVE state";
+    check(
+        &active,
+        &[
+            ("XA START 'b'", within),
+            ("BEGIN", within),
+            ("COMMIT", within),
+            ("ROLLBACK", within),
+            ("XA END 'a'", "10"),
+            ("/* tenant=18 */ UPDATE t SET a=1", "20 tenants/t18"),
+        ],
+    );
+    let mut local = deferring();
+    local.transaction_pending = Some(PendingKind::Local);
+    let outside = "refused: XAER_OUTSIDE: Some work is done outside global transaction";
+    check(&local, &[("XA START 'a'", outside), ("COMMIT", "answered ")]);
+    let mut open = deferring();
+    open.transaction = Some(20);
+    check(&open, &[("XA END 'a'", "20"), ("XA START 'a'", "20")]);
 }
 
 #[test]
