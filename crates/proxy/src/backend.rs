@@ -12,8 +12,8 @@ use shardwright_rules::{HostgroupId, ServerTls};
 use shardwright_sql::LexMode;
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
-    Greeting, MysqlError, Outcome, Privacy, ResponseScanner, ResponseShape, ScanError, ScanEvent,
-    SpliceError, StatusFlags, capability, errors, first_value,
+    Greeting, MysqlError, Outcome, ResponseScanner, ResponseShape, ScanError, ScanEvent, SpliceError,
+    StatusFlags, capability, errors, first_value,
 };
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::OwnedSemaphorePermit;
@@ -216,11 +216,7 @@ impl Connect<'_> {
             let begun = channel.connect_tls(config, &self.member.host).await;
             begun.map_err(ConnectFailure::Tls)?;
         }
-        let privacy = match channel.is_private() {
-            true => Privacy::Private,
-            false => Privacy::Plain,
-        };
-        let (mut login, answer) = ClientLogin::start(&greeting, &credentials, privacy)?;
+        let (mut login, answer) = ClientLogin::start(&greeting, &credentials, channel.privacy())?;
         channel.queue(&mut seq, &answer);
         loop {
             channel.flush().await?;

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use rustls::{ClientConfig, ServerConfig};
-use shardwright_wire::{PacketError, take_packet, write_packet};
+use shardwright_wire::{PacketError, Privacy, take_packet, write_packet};
 use tokio::io::ReadBuf;
 
 use crate::socket::Socket;
@@ -152,9 +152,8 @@ impl Channel {
         })
     }
 
-    /// Whether both ends alone can read what is sent.
-    pub(crate) fn is_private(&self) -> bool {
-        self.socket.is_private()
+    pub(crate) fn privacy(&self) -> Privacy {
+        self.socket.privacy()
     }
 
     /// Whether the other end has shown a certificate, which was checked.

@@ -11,6 +11,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use rustls::{ClientConfig, ServerConfig, ServerConnection};
+use shardwright_wire::Privacy;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
@@ -73,12 +74,12 @@ impl Socket {
         }
     }
 
-    /// Whether both ends alone can read what is sent.
-    pub(crate) fn is_private(&self) -> bool {
+    pub(crate) fn privacy(&self) -> Privacy {
         match self {
-            Socket::Unix(_) | Socket::Tls(_) => true,
-            Socket::Compressed(stream) => stream.inner().is_private(),
-            Socket::Tcp(_) | Socket::Closed => false,
+            Socket::Unix(_) => Privacy::Local,
+            Socket::Tls(_) => Privacy::Tls,
+            Socket::Compressed(stream) => stream.inner().privacy(),
+            Socket::Tcp(_) | Socket::Closed => Privacy::Plain,
         }
     }
 

@@ -145,10 +145,8 @@ impl ClientLogin {
         privacy: Privacy,
     ) -> Result<(Self, Vec<u8>), ConnectError> {
         let mut capabilities = shared_capabilities(greeting, credentials);
-        capabilities.set(
-            CapabilityFlags::CLIENT_SSL,
-            privacy == Privacy::Private && greeting.capabilities.contains(CapabilityFlags::CLIENT_SSL),
-        );
+        // Elsewhere it would ask for TLS.
+        capabilities.set(CapabilityFlags::CLIENT_SSL, privacy == Privacy::Tls);
         let offered = Method::named(greeting.auth_plugin.as_bytes()).unwrap_or(Method::Native);
         let answer = credentials.secret.answer(offered, &greeting.scramble);
         // A server with a method that the secret cannot answer may have the user with one that it can.
@@ -236,7 +234,7 @@ impl ClientLogin {
                 Ok(ClientStep::Wait)
             }
             (Exchange::Answered, payload) if payload == FULL_WANTED => {
-                if self.privacy == Privacy::Private {
+                if self.privacy.is_private() {
                     self.exchange = Exchange::Over;
                     return Ok(ClientStep::Send([password.as_slice(), &[0]].concat()));
                 }

@@ -26,8 +26,18 @@ use crate::login::{ClientHello, LoginRequest};
 pub enum Privacy {
     /// Whoever is on the way.
     Plain,
-    /// Both ends alone: TLS, or a unix socket.
-    Private,
+    /// Both ends alone: a unix socket.
+    Local,
+    /// Both ends alone: TLS.
+    Tls,
+}
+
+impl Privacy {
+    /// Whether only both ends can.
+    #[must_use]
+    pub const fn is_private(self) -> bool {
+        matches!(self, Self::Local | Self::Tls)
+    }
 }
 
 /// A login in progress: feed it the client's payloads until it gives an attempt.
@@ -161,7 +171,7 @@ impl ServerLogin {
         match ClientHello::decode(payload).map_err(refusal)? {
             ClientHello::TlsRequest if tls => Err(bad_handshake()),
             ClientHello::TlsRequest if self.offered.contains(CapabilityFlags::CLIENT_SSL) => {
-                self.privacy = Privacy::Private;
+                self.privacy = Privacy::Tls;
                 self.state = State::Hello { tls: true };
                 Ok(LoginStep::StartTls)
             }
@@ -185,7 +195,7 @@ impl ServerLogin {
         let checks = |method| verifier.is_none_or(|verifier| verifier.checks_answers(method));
         let named = method_of(&request);
         let method = match named {
-            Some(Method::CachingSha2) if checks(Method::CachingSha2) || self.privacy == Privacy::Private => {
+            Some(Method::CachingSha2) if checks(Method::CachingSha2) || self.privacy.is_private() => {
                 Method::CachingSha2
             }
             _ if checks(Method::Native) => Method::Native,
@@ -228,7 +238,7 @@ impl ServerLogin {
     }
 
     fn password(&mut self, request: LoginRequest, asked: KeyAsked, payload: &[u8]) -> LoginStep {
-        if self.privacy == Privacy::Private {
+        if self.privacy.is_private() {
             let password = payload.strip_suffix(&[0]).unwrap_or(payload);
             return self.attempt(request, Proof::Password(Zeroizing::new(password.to_vec())));
         }

@@ -9,7 +9,7 @@ use shardwright_wire::{CapabilityFlags, Greeting, MysqlError, ServerLogin, error
 
 use tokio::time::Instant;
 
-use super::proof::{Dialogue, Known, Verdict, privacy};
+use super::proof::{Dialogue, Known, Verdict};
 use super::{Flow, Session, proxied};
 use crate::backend::{BASE, RESHAPING, SHAPING};
 use crate::channel::Channel;
@@ -183,7 +183,7 @@ async fn log_in(worker: &Worker, channel: &mut Channel, connection_id: u32, peer
         }
     };
     let mut offered = OFFERED;
-    let has_tls = worker.shared.tls.loaded().clients.is_some() && !channel.is_private();
+    let has_tls = worker.shared.tls.loaded().clients.is_some() && !channel.privacy().is_private();
     offered.set(CapabilityFlags::CLIENT_SSL, has_tls);
     let version = &worker.shared.server_version;
     let version = version.greeted(&worker.snapshot(), &worker.scratch).await;
@@ -193,7 +193,7 @@ async fn log_in(worker: &Worker, channel: &mut Channel, connection_id: u32, peer
     channel.queue(&mut seq, &greeting.encode());
     channel.flush().await.ok()?;
     let client_ip = peer.client_ip();
-    let mut login = ServerLogin::new(&greeting, privacy(channel));
+    let mut login = ServerLogin::new(&greeting, channel.privacy());
     let dialogue = Dialogue {
         worker,
         channel,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use shardwright_rules::ClientTls;
 use shardwright_wire::auth::{Proof, Proven, Verifier};
 use shardwright_wire::{
-    LoginAttempt, LoginStep, MysqlError, PRE_AUTH_MAX_PAYLOAD, PacketError, Privacy, ServerLogin, errors,
+    LoginAttempt, LoginStep, MysqlError, PRE_AUTH_MAX_PAYLOAD, PacketError, ServerLogin, errors,
 };
 
 use super::proxied;
@@ -44,14 +44,6 @@ struct Claimed {
     snapshot: Arc<Snapshot>,
     user: Option<Arc<UserEntry>>,
     verifier: Option<Verifier>,
-}
-
-/// What the connection is like for a login.
-pub(super) fn privacy(channel: &Channel) -> Privacy {
-    match channel.is_private() {
-        true => Privacy::Private,
-        false => Privacy::Plain,
-    }
 }
 
 impl Dialogue<'_> {
@@ -196,7 +188,7 @@ impl Dialogue<'_> {
     fn is_fit_for(&self, user: &UserEntry) -> Result<(), MysqlError> {
         let name = &user.name;
         match user.user.tls {
-            ClientTls::Required | ClientTls::Certificate if !self.channel.is_private() => {
+            ClientTls::Required | ClientTls::Certificate if !self.channel.privacy().is_private() => {
                 Err(errors::SECURE_TRANSPORT_REQUIRED.with(format_args!(
                     "user '{name}' must connect with TLS: set the client's ssl-mode to REQUIRED (mariadb: --ssl)"
                 )))

@@ -7,7 +7,7 @@ use shardwright_wire::{ChangeUser, LoginStep, MysqlError, ServerLogin};
 use super::diagnostics::Diagnostics;
 use super::hidden_variables::HiddenVariables;
 use super::login::{collation, schema_name, user_permit};
-use super::proof::{Dialogue, Known, Verdict, privacy};
+use super::proof::{Dialogue, Known, Verdict};
 use super::routing_state::RoutingState;
 use super::settings::Settings;
 use super::{End, Flow, Session, malformed};
@@ -45,7 +45,7 @@ impl Session {
             &change,
             self.client.capabilities,
             self.login.scramble,
-            privacy(channel),
+            channel.privacy(),
         );
         let dialogue = Dialogue {
             worker: &self.worker,

@@ -12,12 +12,8 @@ const CIPHER: &str =
     "SELECT VARIABLE_VALUE FROM information_schema.SESSION_STATUS WHERE VARIABLE_NAME = 'Ssl_cipher'";
 
 /// A proxy in front of one server by this name.
-fn in_front_of(
-    host: &'static str,
-    port: u16,
-    tls: ServerTls,
-    options: impl Fn(&mut Options) + 'static,
-) -> TestProxy {
+fn in_front_of(host: &str, port: u16, tls: ServerTls, options: impl Fn(&mut Options) + 'static) -> TestProxy {
+    let host = host.to_owned();
     start(&Setup {
         options: Box::new(move |all| {
             all.limits.checkout_timeout = std::time::Duration::from_millis(300);
@@ -27,7 +23,7 @@ fn in_front_of(
             for hostgroup in &mut configuration.hostgroups {
                 for member in &mut hostgroup.members {
                     member.tls = tls;
-                    member.host = host.to_owned();
+                    member.host.clone_from(&host);
                 }
             }
         }),
@@ -65,6 +61,9 @@ fn each_setting_is_what_it_says() {
     }
     let proxy = in_front_of("127.0.0.1", server.port(), ServerTls::Disabled, |_| ());
     assert_eq!(cipher(&proxy), "");
+    let socket = server.socket();
+    let proxy = in_front_of(socket.to_str().unwrap(), 0, ServerTls::Preferred, |_| ());
+    assert_eq!(cipher(&proxy), "", "a unix socket is private without it");
     let proxy = in_front_of(
         "127.0.0.1",
         server.port(),

@@ -66,7 +66,7 @@ proptest! {
               secret in prop::option::of(prop::sample::select(SECRETS.to_vec()))) {
         // With real capabilities in front, the decoder gets past the first check.
         let first = if fixed { [capability::UNDERSTOOD.bits().to_le_bytes().as_slice(), &[0; 28], &first].concat() } else { first };
-        let privacy = if is_private { Privacy::Private } else { Privacy::Plain };
+        let privacy = if is_private { Privacy::Local } else { Privacy::Plain };
         let verifier = secret.map(Verifier::from_secret);
         let mut server = ServerLogin::new(&greeting(), privacy);
         for payload in [&first, &second, &third, &first] {

@@ -121,7 +121,7 @@ fn outcome(offered: Method, client: ClientSecret, server: &str, privacy: Privacy
 #[test]
 fn logins_of_every_kind() {
     use Method::{CachingSha2, Native};
-    use Privacy::{Plain, Private};
+    use Privacy::{Local, Plain};
     let password = || ClientSecret::password(b"secret");
     let hash = || ClientSecret::Hash(PasswordHash::of(b"secret").unwrap());
     let wrong = || ClientSecret::password(b"wrong");
@@ -134,23 +134,23 @@ fn logins_of_every_kind() {
         (Native, nothing(), "", Plain, ": in"),
         (Native, nothing(), "secret", Plain, ": denied"),
         (CachingSha2, password(), "secret", Plain, "fast accepted: in"),
-        (CachingSha2, password(), "secret", Private, "fast accepted: in"),
-        (CachingSha2, wrong(), "secret", Private, ": denied"),
+        (CachingSha2, password(), "secret", Local, "fast accepted: in"),
+        (CachingSha2, wrong(), "secret", Local, ": denied"),
         (CachingSha2, nothing(), "", Plain, ": in"),
         (CachingSha2, nothing(), "secret", Plain, ": denied"),
         // The client's hash answers natively only: the server asks for that, if it can check it.
         (CachingSha2, hash(), "secret", Plain, "switch: in"),
         // The server's hash checks native answers only, and passwords.
         (CachingSha2, password(), NATIVE_HASH, Plain, "switch: in"),
-        (CachingSha2, password(), NATIVE_HASH, Private, "full wanted: in"),
-        (CachingSha2, wrong(), NATIVE_HASH, Private, "full wanted: denied"),
-        (CachingSha2, nothing(), NATIVE_HASH, Private, ": denied"),
+        (CachingSha2, password(), NATIVE_HASH, Local, "full wanted: in"),
+        (CachingSha2, wrong(), NATIVE_HASH, Local, "full wanted: denied"),
+        (CachingSha2, nothing(), NATIVE_HASH, Local, ": denied"),
         // A stored hash checks passwords only.
         (
             CachingSha2,
             ClientSecret::password(b"hashcat"),
             STORED_HASH,
-            Private,
+            Local,
             "full wanted: in",
         ),
         (
@@ -172,15 +172,15 @@ fn logins_of_every_kind() {
             Native,
             ClientSecret::password(b"hashcat"),
             STORED_HASH,
-            Private,
+            Local,
             "switch, full wanted: in",
         ),
-        (Native, nothing(), STORED_HASH, Private, "switch: denied"),
+        (Native, nothing(), STORED_HASH, Local, "switch: denied"),
     ] {
         let seen = outcome(offered, client, server, privacy);
         assert_eq!(seen, expected, "{offered:?} {server} {privacy:?}");
     }
-    let seen = outcome(CachingSha2, hash(), STORED_HASH, Private);
+    let seen = outcome(CachingSha2, hash(), STORED_HASH, Local);
     assert!(
         seen.contains("only its mysql_native_password hash is known"),
         "{seen}"
@@ -239,7 +239,15 @@ fn tls_comes_before_the_login_and_once() {
     let mut server = ServerLogin::new(&offering, Privacy::Plain);
     assert!(matches!(server.on_payload(&request), Ok(LoginStep::StartTls)));
     assert_eq!(server.user(), b"");
-    let (_, answer) = ClientLogin::start(&offering, &credentials, Privacy::Private).unwrap();
+    let wants_tls = |privacy| {
+        let (_, answer) = ClientLogin::start(&offering, &credentials, privacy).unwrap();
+        let capabilities = u32::from_le_bytes(answer[..4].try_into().unwrap());
+        CapabilityFlags::from_bits_truncate(capabilities).contains(CapabilityFlags::CLIENT_SSL)
+    };
+    assert!(wants_tls(Privacy::Tls));
+    // A server would begin TLS, and wait for it.
+    assert!(!wants_tls(Privacy::Local) && !wants_tls(Privacy::Plain));
+    let (_, answer) = ClientLogin::start(&offering, &credentials, Privacy::Tls).unwrap();
     assert!(matches!(server.on_payload(&answer), Ok(LoginStep::Identified)));
     // A user whose password is only known as stored is asked for it now: nobody else hears it.
     let stored = Verifier::from_secret(STORED_HASH);
@@ -364,7 +372,7 @@ fn refusals_are_told_apart() {
         "{refused}"
     );
     let begin = || {
-        ClientLogin::start(&greeting(Method::CachingSha2), &credentials, Privacy::Private)
+        ClientLogin::start(&greeting(Method::CachingSha2), &credentials, Privacy::Tls)
             .unwrap()
             .0
     };
