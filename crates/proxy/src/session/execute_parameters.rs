@@ -1,5 +1,7 @@
 //! COM_STMT_EXECUTE: its parameters, passed on without being read, and whether a cursor is asked for.
 
+use shardwright_wire::ColumnType;
+
 /// CURSOR_TYPE_READ_ONLY, CURSOR_TYPE_FOR_UPDATE and CURSOR_TYPE_SCROLLABLE. The other bits of the flags are about
 /// parameters.
 const CURSORS: u8 = 1 | 2 | 4;
@@ -45,6 +47,18 @@ impl<'a> ExecuteParameters<'a> {
         })
     }
 
+    /// Types for an execution that has none and whose statement was never given any, where all of `parameters` are NULL:
+    /// Connector/J 9 says nothing of a NULL.
+    pub(crate) fn types_of_nulls(&self, parameters: u16) -> Option<Vec<u8>> {
+        let is_null = |at: usize| {
+            let byte = self.null_bitmap.get(at / 8);
+            byte.is_some_and(|byte| byte >> (at % 8) & 1 == 1)
+        };
+        let count = usize::from(parameters);
+        let is_untyped = self.types.is_none() && (0..count).all(is_null);
+        is_untyped.then(|| [ColumnType::MYSQL_TYPE_NULL as u8, 0].repeat(count))
+    }
+
     /// Appends COM_STMT_EXECUTE for the server's number `id`, types always included: the connection may have run the
     /// statement for another session.
     pub(crate) fn encode(&self, id: u32, types: &[u8], out: &mut Vec<u8>) {
@@ -79,6 +93,9 @@ mod tests {
         };
         assert_eq!(encoded(&first), encoded(&second));
         assert_eq!(ExecuteParameters::split(0, &[0, 1, 3], 2), None);
+        let nulls = |bitmap| ExecuteParameters::split(0, bitmap, 9).unwrap().types_of_nulls(9);
+        assert_eq!(nulls(&[0xFF, 1, 0]), Some([6, 0].repeat(9)));
+        assert_eq!(nulls(&[0xFF, 0, 0]), None);
         assert_eq!(ExecuteParameters::split(0, &[], 1), None);
     }
 

@@ -148,16 +148,21 @@ impl Session {
         if let Some(types) = parameters.types {
             prepared.types = types.to_vec();
         }
-        if prepared.types.len() != 2 * usize::from(prepared.parameters) {
+        let is_typed = prepared.types.len() == 2 * usize::from(prepared.parameters);
+        let types = match is_typed {
+            true => Some(prepared.types.clone()),
+            false => parameters.types_of_nulls(prepared.parameters),
+        };
+        let Some(types) = types else {
             return self
                 .refuse(
                     seq,
                     &errors::WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute"),
                 )
                 .await;
-        }
+        };
         let text = prepared.text.clone();
-        let (schema, types) = (prepared.schema.clone(), prepared.types.clone());
+        let schema = prepared.schema.clone();
         let reading = prepared.reading.clone();
         let bound = (self.login.snapshot.binds_keys && prepared.parameters > 0)
             .then(|| bound_keys(block, prepared.parameters, &types, &prepared.long_data))

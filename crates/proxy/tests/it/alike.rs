@@ -150,6 +150,12 @@ fn answers_are_the_servers_own() {
                 multi_statements: false,
             },
             Command::StmtPrepare(b"SELECT ?, a FROM one WHERE a = ?"),
+            // NULLs need no types.
+            Command::StmtExecute {
+                statement_id: 1,
+                flags: 0,
+                parameters: &[3, 0],
+            },
             Command::StmtExecute {
                 statement_id: 1,
                 flags: 0,
