@@ -44,6 +44,11 @@ impl ServerVersion {
         self.known(snapshot).unwrap_or_else(|| UNKNOWN.to_owned())
     }
 
+    /// Whether a client would take the proxy for a MariaDB now.
+    pub(crate) fn is_mariadb(&self, snapshot: &Snapshot) -> bool {
+        self.now(snapshot).contains("MariaDB")
+    }
+
     fn known(&self, snapshot: &Snapshot) -> Option<String> {
         self.set.clone().or_else(|| snapshot.server_version())
     }

@@ -255,6 +255,11 @@ impl Session {
         }
     }
 
+    /// Whether the client takes its servers for MariaDBs.
+    fn is_mariadb(&self) -> bool {
+        self.worker.shared.server_version.is_mariadb(&self.login.snapshot)
+    }
+
     fn is_in_transaction(&self) -> bool {
         self.held.transaction().is_some() || !self.pending.is_empty()
     }

@@ -19,14 +19,6 @@ impl SetNames {
         })
     }
 
-    /// What equals no session's, so that it is always set anew.
-    pub(crate) fn unknown() -> Self {
-        Self {
-            charset: String::new(),
-            collation: None,
-        }
-    }
-
     /// The statement. Names consist of letters, digits and underscores, so they need no quotes.
     pub(crate) fn statement(&self) -> String {
         match &self.collation {

@@ -1,7 +1,10 @@
 //! COM_RESET_CONNECTION: the session of a connection becomes as it was after the login, except for its schema.
+//!
+//! MariaDB goes back to the character set of the login; MySQL to its global one (sql/sql_parse.cc of both,
+//! COM_RESET_CONNECTION), so that SET NAMES goes along.
 
 use shardwright_sql::LexMode;
-use shardwright_wire::{Command, MysqlError, StatusFlags};
+use shardwright_wire::{Command, MysqlError, ResponseShape, StatusFlags};
 
 use super::{Backend, BackendError};
 use crate::backend_statements::BackendStatements;
@@ -22,19 +25,38 @@ impl Backend {
         self.autocommit = outcome
             .status
             .is_none_or(|status| status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT));
-        Ok(Ok(()))
+        match self.login_names() {
+            None => Ok(Ok(())),
+            Some(text) => match self.exchange(Command::Query(text.as_bytes())).await?.error {
+                None => Ok(Ok(())),
+                Some(_) => Err(BackendError::NotReset),
+            },
+        }
     }
 
     /// Resets by the time that the next command is executed: both go in one write.
     ///
     /// Servers cannot refuse it. Should one, the connection is closed before anything is read of the next answer.
     pub(crate) fn reset_ahead(&mut self) {
-        let mut payload = Vec::new();
-        Command::ResetConnection.encode(&mut payload);
-        self.channel.queue(&mut 0, &payload);
+        self.queue(Command::ResetConnection);
+        if let Some(text) = self.login_names() {
+            self.queue(Command::Query(text.as_bytes()));
+        }
         self.is_resetting = true;
         self.forget_session();
         self.autocommit = self.first_autocommit;
+    }
+
+    fn queue(&mut self, command: Command<'_>) {
+        let mut payload = Vec::new();
+        command.encode(&mut payload);
+        self.channel.queue(&mut 0, &payload);
+    }
+
+    /// SET NAMES of the login, where a reset forgets it.
+    fn login_names(&self) -> Option<String> {
+        let names = SetNames::of_login(self.key.collation).filter(|_| !self.is_mariadb);
+        names.map(|names| names.statement())
     }
 
     /// Reads the answer to a reset that went ahead.
@@ -42,8 +64,17 @@ impl Backend {
         if !std::mem::take(&mut self.is_resetting) {
             return Ok(());
         }
+        self.finish_ahead(ResponseShape::Status).await?;
+        if self.login_names().is_some() {
+            self.finish_ahead(ResponseShape::TextResults).await?;
+        }
+        Ok(())
+    }
+
+    /// Reads the answer to one command of a reset.
+    async fn finish_ahead(&mut self, shape: ResponseShape) -> Result<(), BackendError> {
         self.exchanges += 1;
-        self.scanner.begin(Command::ResetConnection.response_shape(), 1);
+        self.scanner.begin(shape, 1);
         std::future::poll_fn(|cx| self.poll_answer(cx, true, &mut |_| ())).await?;
         let outcome = self.scanner.outcome();
         let is_as_at_first = outcome.status.is_some_and(|status| {
@@ -68,11 +99,6 @@ impl Backend {
         self.may_have_warnings = false;
         self.insert_id = None;
         self.replayed = 0;
-        // MariaDB goes back to the character set of the login; MySQL to its global one (sql/sql_parse.cc of both,
-        // COM_RESET_CONNECTION).
-        self.names = match self.is_mariadb {
-            true => None,
-            false => Some(SetNames::unknown()),
-        };
+        self.names = None;
     }
 }

@@ -56,8 +56,7 @@ impl Session {
         if is_taken || local_file(statement).is_none() {
             return None;
         }
-        let version = self.worker.shared.server_version.now(&self.login.snapshot);
-        Some(match version.contains("MariaDB") {
+        Some(match self.is_mariadb() {
             true => errors::LOAD_INFILE_CAPABILITY_DISABLED.with(
                 "The used command is not allowed because the MariaDB server or client has disabled the local infile capability",
             ),

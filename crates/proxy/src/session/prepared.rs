@@ -42,6 +42,9 @@ impl Session {
         }
         let text: Rc<[u8]> = Rc::from(text);
         let statement = Statement::new(&text, self.settings.mode).sent_as(SentAs::Prepare);
+        if !self.is_mariadb() && is_never_prepared(&statement) {
+            return self.refuse(seq, &not_preparable()).await;
+        }
         let is_kill = statement.class() == StatementClass::Kill && prepared::is_text(&statement);
         if is_kill || is_comment_only(&statement) {
             return self.prepare_here(&text, None, seq).await;
@@ -380,6 +383,13 @@ pub(super) fn read_otherwise() -> MysqlError {
         "Prepared statement needs to be re-prepared: the session has changed its sql_mode or character set since, and the \
          connection on which it was prepared is not the session's any more",
     )
+}
+
+/// Whether MySQL prepares no such statement, and MariaDB does. Of what changes the session, MySQL 8.0 to 9.7 prepare SET and
+/// KILL.
+fn is_never_prepared(statement: &Statement<'_>) -> bool {
+    let is_prepared = matches!(statement.class(), StatementClass::Set | StatementClass::Kill);
+    is_comment_only(statement) || (prepared::is_text(statement) && !is_prepared)
 }
 
 fn not_preparable() -> MysqlError {
