@@ -31,7 +31,7 @@ pub use configurations::configuration;
 pub use engine::{Arrival, EngineClient, Handle, NumberedServers, Reply, Rig, Via};
 pub use eventually::{DeadlineExceeded, eventually, poll_until};
 pub use guarded::GuardedProcess;
-pub use mariadb::{LaunchError, MariaDb, Options, three_shards};
+pub use mariadb::{Flavour, LaunchError, MYSQLD, MariaDb, Options, three_shards};
 pub use normalise::Normaliser;
 pub use proxy::{Endpoints, Ports, ProxyError, ProxyOptions, ProxyProcess};
 pub use proxysql::{PROXYSQL_BIN, PROXYSQL_STARTED, ProxySql, ProxySqlError, ProxySqlOptions, real_proxysql};

@@ -1,5 +1,6 @@
-//! A MariaDB server in a directory of its own.
+//! A MariaDB server in a directory of its own, or a MySQL server.
 
+mod flavour;
 mod launch;
 mod template;
 
@@ -17,6 +18,8 @@ use tempfile::TempDir;
 use crate::client::{ClientOptions, TextRow, connect, text_rows};
 use crate::guarded::GuardedProcess;
 use crate::reserved_port::ReservedPort;
+
+pub use flavour::{Flavour, MYSQLD};
 
 /// How long a server may take to answer; generous, because a full test run shares two cores.
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -70,6 +73,8 @@ pub struct Options {
     pub extra_args: Vec<String>,
     /// Words put before `mariadbd`, for example `["taskset", "-c", "0"]`; they must end by replacing themselves.
     pub wrapper: Vec<String>,
+    /// Whose server.
+    pub flavour: Flavour,
 }
 
 impl Options {
@@ -97,7 +102,7 @@ impl MariaDb {
     /// # Errors
     /// [`LaunchError`] with the server's own log.
     pub fn start(options: Options) -> Result<Self, LaunchError> {
-        let directory = template::new_data_directory()?;
+        let directory = template::new_data_directory(&options.flavour)?;
         let port = ReservedPort::new().map_err(LaunchError::io("looking for a free port"))?;
         let process = launch::launch(directory.path(), port.number(), &options)?;
         Ok(Self {
@@ -178,17 +183,15 @@ impl MariaDb {
         self.run(fs::read_to_string(path)?)
     }
 
-    /// Creates a user with `mysql_native_password` for any host, with `privileges` (for example `SELECT, INSERT ON
-    /// shop.*`) when given.
+    /// Creates a user for any host, with `privileges` (for example `SELECT, INSERT ON shop.*`) when given. The password is
+    /// proved by `mysql_native_password`, on MySQL by `caching_sha2_password`.
     ///
     /// # Errors
     /// The server's.
     pub fn create_user(&self, name: &str, password: &str, privileges: Option<&str>) -> mysql::Result<()> {
         let user = format!("{}@'%'", quoted(name));
-        let password = quoted(password);
-        self.run(format!(
-            "CREATE USER {user} IDENTIFIED VIA mysql_native_password USING PASSWORD({password})"
-        ))?;
+        let identified = self.options.flavour.identified(&quoted(password));
+        self.run(format!("CREATE USER {user} {identified}"))?;
         if let Some(privileges) = privileges {
             self.run(format!("GRANT {privileges} TO {user}"))?;
         }

@@ -264,7 +264,7 @@ fn a_full_login_goes_through_a_socket_in_the_clear() {
         capabilities: CapabilityFlags::CLIENT_PROTOCOL_41,
         ..credentials()
     };
-    let (mut login, answer) = ClientLogin::start(&greeting, &credentials, Privacy::Private).unwrap();
+    let (mut login, answer) = ClientLogin::start(&greeting, &credentials, Privacy::Tls).unwrap();
     send(&mut stream, 1, &answer);
     let mut seq = 3;
     let mut sent = Vec::new();

@@ -47,7 +47,7 @@ pub(crate) fn credentials() -> BackendCredentials {
         capabilities: CapabilityFlags::CLIENT_PROTOCOL_41,
         collation: 45,
         attributes: Vec::new(),
-        allow_public_key_retrieval: false,
+        allow_public_key_retrieval: true,
     }
 }
 
@@ -71,9 +71,13 @@ impl RawClient {
         let greeting = ClientLogin::greeting(&client.packet().unwrap()).unwrap();
         let (mut login, answer) = ClientLogin::start(&greeting, &credentials, Privacy::Plain).unwrap();
         client.send(1, &answer);
-        match login.on_payload(&client.packet().unwrap()).unwrap() {
-            ClientStep::Ready { .. } => client,
-            other => panic!("the proxy asks again: {other:?}"),
+        loop {
+            let packet = client.whole_packet().unwrap();
+            match login.on_payload(&packet[4..]).unwrap() {
+                ClientStep::Ready { .. } => return client,
+                ClientStep::Send(answer) => client.send(packet[3].wrapping_add(1), &answer),
+                ClientStep::Wait => {}
+            }
         }
     }
 

@@ -13,7 +13,7 @@ use shardwright_rules::{
     MissingBegin, MissingKey, Names, NativeStep, Role, RolesBy, Rule, Scope, SecretReference, ServerTls,
     Shard, StatedTables, UnknownKey, Unqualified, User, WriterServesReads,
 };
-use shardwright_testkit::{ClientOptions, MariaDb, connect, text_rows};
+use shardwright_testkit::{ClientOptions, Flavour, MariaDb, connect, text_rows};
 use tempfile::TempDir;
 
 pub(crate) const USER: &str = "app";
@@ -97,6 +97,8 @@ pub(crate) fn start_on(directory: Arc<TempDir>, setup: &Setup) -> TestProxy {
     let any = "127.0.0.1:0".parse().unwrap();
     let mut options = Options::new(any, any, directory.path().join("data"));
     options.admin_password = Some(ADMIN_PASSWORD.to_owned().into());
+    // MySQL asks for the password itself where it sees a user for the first time.
+    options.allow_public_key_retrieval = Flavour::default().is_mysql();
     (setup.options)(&mut options);
     TestProxy {
         running: Some(Proxy::start(options).unwrap()),

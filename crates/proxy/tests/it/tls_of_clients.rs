@@ -326,7 +326,7 @@ fn a_client_may_begin_tls_in_the_same_write() {
     tls.write_tls(&mut bytes).unwrap();
     client.stream.write_all(&bytes).unwrap();
     let mut stream = rustls::StreamOwned::new(tls, client.stream);
-    let (mut login, answer) = ClientLogin::start(&greeting, &credentials(), Privacy::Private).unwrap();
+    let (mut login, answer) = ClientLogin::start(&greeting, &credentials(), Privacy::Tls).unwrap();
     stream.write_all(&framed(2, &answer)).unwrap();
     stream.flush().unwrap();
     let answer = packet(&mut stream).unwrap();

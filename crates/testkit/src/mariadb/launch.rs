@@ -5,32 +5,11 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use mysql::Conn;
-use nix::unistd::geteuid;
 
 use super::{LaunchError, Options, READY_WITHIN};
 use crate::client::ClientOptions;
 use crate::eventually::poll_until;
 use crate::guarded::GuardedProcess;
-
-/// Small memory, and no waiting for disks: a test server's data need not survive the machine, only the process. (A log
-/// that is written but not synced at commit, 2, does; 0 would lose the last second when the process is killed.)
-const ARGUMENTS: &[&str] = &[
-    "--bind-address=127.0.0.1",
-    "--skip-name-resolve",
-    "--character-set-server=utf8mb4",
-    "--collation-server=utf8mb4_general_ci",
-    "--innodb-buffer-pool-size=32M",
-    "--innodb-flush-log-at-trx-commit=2",
-    "--skip-innodb-doublewrite",
-    // The kernel may carry out writes of io_uring after the process that queued them was killed and its successor has read
-    // the pages.
-    "--skip-innodb-use-native-aio",
-    "--key-buffer-size=1M",
-    "--aria-pagecache-buffer-size=8M",
-    "--max-connections=2000",
-    "--max-connect-errors=1000000",
-    "--max-allowed-packet=64M",
-];
 
 pub(super) fn socket_path(directory: &Path) -> PathBuf {
     directory.join("data/m.sock")
@@ -45,19 +24,18 @@ pub(super) fn launch(directory: &Path, port: u16, options: &Options) -> Result<G
     if log.exists() {
         fs::remove_file(&log).map_err(LaunchError::io("removing the log of an earlier start"))?;
     }
-    let mut words = options.wrapper.iter().map(String::as_str).chain(["mariadbd"]);
+    let program = options.flavour.program().as_os_str();
+    let mut words = options.wrapper.iter().map(AsRef::as_ref).chain([program]);
     let mut command = Command::new(words.next().expect("the program is always there"));
     command
         .args(words)
-        .arg("--no-defaults")
-        .args(geteuid().is_root().then_some("--user=mysql"))
+        .args(options.flavour.arguments())
         .arg(format!("--datadir={}", directory.join("data").display()))
         .arg(format!("--tmpdir={}", directory.join("data").display()))
         .arg(format!("--socket={}", socket_path(directory).display()))
         .arg(format!("--pid-file={}", directory.join("data/m.pid").display()))
         .arg(format!("--log-error={}", log.display()))
         .arg(format!("--port={port}"))
-        .args(ARGUMENTS)
         .args(&options.extra_args)
         .env("PATH", program_path())
         .stdin(Stdio::null())

@@ -10,21 +10,12 @@ use std::process::Command;
 use nix::unistd::{User, geteuid};
 use tempfile::TempDir;
 
-use super::LaunchError;
 use super::launch::program_path;
-
-/// A small redo log makes a copy 20 MB instead of 110 MB.
-const INSTALL_ARGUMENTS: &[&str] = &[
-    "--no-defaults",
-    "--auth-root-authentication-method=normal",
-    "--skip-test-db",
-    "--skip-name-resolve",
-    "--innodb-log-file-size=8M",
-];
+use super::{Flavour, LaunchError};
 
 /// A directory whose `data` holds a server's first files, owned by the user the server will run as.
-pub(super) fn new_data_directory() -> Result<TempDir, LaunchError> {
-    let template = template()?;
+pub(super) fn new_data_directory(flavour: &Flavour) -> Result<TempDir, LaunchError> {
+    let template = template(flavour)?;
     // A short name: the path of a unix socket has 107 bytes at most.
     let directory = tempfile::Builder::new()
         .prefix("sw-")
@@ -68,13 +59,13 @@ fn own(path: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
 }
 
 /// The template's path; makes it when it is not there. Concurrent test processes wait for the one that makes it.
-fn template() -> Result<PathBuf, LaunchError> {
+fn template(flavour: &Flavour) -> Result<PathBuf, LaunchError> {
     let root = template_root()?;
-    let path = root.join(server_fingerprint()?);
+    let path = root.join(server_fingerprint(flavour)?);
     let lock = File::create(root.join("lock")).map_err(LaunchError::io("the template's lock"))?;
     lock.lock().map_err(LaunchError::io("the template's lock"))?;
     if !path.exists() {
-        make_template(&root, &path)?;
+        make_template(flavour, &root, &path)?;
     }
     Ok(path)
 }
@@ -97,9 +88,9 @@ fn template_root() -> Result<PathBuf, LaunchError> {
 }
 
 /// Another server or other arguments give another template.
-fn server_fingerprint() -> Result<String, LaunchError> {
-    let output = Command::new("mariadbd")
-        .args(["--no-defaults", "--version"])
+fn server_fingerprint(flavour: &Flavour) -> Result<String, LaunchError> {
+    let output = Command::new(flavour.program())
+        .arg("--version")
         .env("PATH", program_path())
         .output()
         .map_err(LaunchError::io(
@@ -107,11 +98,11 @@ fn server_fingerprint() -> Result<String, LaunchError> {
         ))?;
     let version = String::from_utf8_lossy(&output.stdout);
     let mut hasher = DefaultHasher::new();
-    (version.as_ref(), INSTALL_ARGUMENTS).hash(&mut hasher);
+    (version.as_ref(), flavour.install_arguments()).hash(&mut hasher);
     Ok(format!("{:016x}", hasher.finish()))
 }
 
-fn make_template(root: &Path, path: &Path) -> Result<(), LaunchError> {
+fn make_template(flavour: &Flavour, root: &Path, path: &Path) -> Result<(), LaunchError> {
     let draft = tempfile::Builder::new()
         .prefix("draft-")
         .tempdir_in(root)
@@ -123,10 +114,8 @@ fn make_template(root: &Path, path: &Path) -> Result<(), LaunchError> {
     fs::create_dir(&data)
         .and_then(|()| own(&data, owner))
         .map_err(LaunchError::io("a directory for the template"))?;
-    let output = Command::new("mariadb-install-db")
-        .args(INSTALL_ARGUMENTS)
-        .args(geteuid().is_root().then_some("--user=mysql"))
-        .arg(format!("--datadir={}", data.display()))
+    let output = flavour
+        .install(&data)
         .env("PATH", program_path())
         .output()
         .map_err(LaunchError::io(
