@@ -57,6 +57,9 @@ long: packages ## The tests with many more cases (hours; with PROXYSQL_BIN again
 	PROPTEST_CASES=20000 SHARDWRIGHT_CONFORMANCE=1000000 CONFORMANCE_RULE_SETS=5000 \
 		SHARDWRIGHT_CLIENTS=all SHARDWRIGHT_CROWD=10000 SHARDWRIGHT_SOAK=1200 \
 		$(CARGO) test --release --workspace --locked --no-fail-fast
+	scripts/install-mysql
+	SHARDWRIGHT_MYSQLD=$(CURDIR)/target/mysql/mysqld SHARDWRIGHT_CLIENTS=all \
+		$(CARGO) test --release --locked --package shardwright --test clients -- --skip what_passes
 
 fuzz: $(TOOLS)/cargo-fuzz-$(FUZZ_VERSION) ## Random inputs: make fuzz TARGET=reader SECONDS=3600; see docs/fuzzing.md.
 	PATH="$(TOOLS)/bin:$$PATH" scripts/fuzz $(or $(TARGET),topology) $(or $(SECONDS),3600)

@@ -23,7 +23,7 @@ final class Reading {
                 () -> Report.then(() -> streamed(connection, 1), () -> Driver.run(connection, "SELECT 2")));
             Report.feature("server-side cursor", Reading::cursor);
             Report.feature("procedure with several results", () -> {
-                Driver.run(connection, "CREATE OR REPLACE PROCEDURE answers(IN n INT, OUT m INT) "
+                Driver.run(connection, "CREATE PROCEDURE IF NOT EXISTS answers(IN n INT, OUT m INT) "
                     + "BEGIN SELECT n; SELECT n + 1, 'x'; SET m = n * 2; END");
                 return Driver.run(connection, "CALL answers(20, @m)") + ", " + Driver.run(connection, "SELECT @m");
             });
@@ -116,7 +116,8 @@ final class Reading {
     }
 
     private static String metadata(Connection connection) throws Exception {
-        Driver.run(connection, "CREATE OR REPLACE TABLE described (j JSON NOT NULL, p POINT, u UUID)");
+        Driver.run(connection, "DROP TABLE IF EXISTS described");
+        Driver.run(connection, "CREATE TABLE described (j JSON NOT NULL, p POINT, u UUID)");
         try (Statement statement = connection.createStatement(); ResultSet rows = statement.executeQuery(
             "SELECT CAST(1 AS UNSIGNED) AS a, 'x' AS é, 1.5 AS c, NOW(3) AS d, NULL AS e, X'00' AS f, j, p, u FROM described")) {
             ResultSetMetaData about = rows.getMetaData();
@@ -130,8 +131,10 @@ final class Reading {
     }
 
     private static String reflection(Connection connection) throws Exception {
-        Driver.run(connection, "CREATE OR REPLACE TABLE parent (id BIGINT UNSIGNED PRIMARY KEY, a VARCHAR(9) NOT NULL, KEY by_a (a))");
-        Driver.run(connection, "CREATE OR REPLACE TABLE child (id INT PRIMARY KEY, parent BIGINT UNSIGNED, b DECIMAL(9,2) DEFAULT 1.5, "
+        Driver.run(connection, "DROP TABLE IF EXISTS parent");
+        Driver.run(connection, "CREATE TABLE parent (id BIGINT UNSIGNED PRIMARY KEY, a VARCHAR(9) NOT NULL, KEY by_a (a))");
+        Driver.run(connection, "DROP TABLE IF EXISTS child");
+        Driver.run(connection, "CREATE TABLE child (id INT PRIMARY KEY, parent BIGINT UNSIGNED, b DECIMAL(9,2) DEFAULT 1.5, "
             + "CONSTRAINT of_parent FOREIGN KEY (parent) REFERENCES parent (id) ON DELETE CASCADE)");
         DatabaseMetaData about = connection.getMetaData();
         String schema = Driver.SCHEMA;

@@ -9,7 +9,8 @@ final class Transactions {
 
     static void features() throws Exception {
         try (Connection first = Driver.open(); Connection second = Driver.open()) {
-            Driver.run(first, "CREATE OR REPLACE TABLE calls (id INT PRIMARY KEY, a INT)");
+            Driver.run(first, "DROP TABLE IF EXISTS calls");
+            Driver.run(first, "CREATE TABLE calls (id INT PRIMARY KEY, a INT)");
             Report.feature("transaction by call", () -> {
                 first.setAutoCommit(false);
                 Driver.run(first, "INSERT INTO calls VALUES (1, 1)");

@@ -43,7 +43,8 @@ final class Writing {
             Report.feature("LOAD DATA LOCAL", () -> {
                 Path rows = Path.of(Report.variable("DIRECTORY"), "rows.tsv");
                 Files.writeString(rows, "1\tone\n2\tzwei é\n3\t\\N\n");
-                Driver.run(connection, "CREATE OR REPLACE TABLE calls (id INT, a VARCHAR(20))");
+                Driver.run(connection, "DROP TABLE IF EXISTS calls");
+                Driver.run(connection, "CREATE TABLE calls (id INT, a VARCHAR(20))");
                 String sql = "LOAD DATA LOCAL INFILE '" + rows + "' INTO TABLE calls CHARACTER SET utf8mb4";
                 return Driver.run(connection, sql) + ", " + Driver.run(connection, "SELECT * FROM calls ORDER BY id");
             });
@@ -60,7 +61,8 @@ final class Writing {
     private static void bound(String feature, String... options) {
         Report.feature(feature, () -> {
             try (Connection connection = Driver.open(options)) {
-                Driver.run(connection, "CREATE OR REPLACE TABLE calls (a INT, b BIGINT UNSIGNED, c DOUBLE, d DECIMAL(20,5), "
+                Driver.run(connection, "DROP TABLE IF EXISTS calls");
+                Driver.run(connection, "CREATE TABLE calls (a INT, b BIGINT UNSIGNED, c DOUBLE, d DECIMAL(20,5), "
                     + "e VARCHAR(20), f BLOB, g DATE, h DATETIME(6), i TIME, j BOOL, k JSON)");
                 String insert = "INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)";
                 Driver.prepared(connection, insert, VALUES);
@@ -73,7 +75,8 @@ final class Writing {
     private static void many(String feature, String... options) {
         Report.feature(feature, () -> {
             try (Connection connection = Driver.open(options)) {
-                Driver.run(connection, "CREATE OR REPLACE TABLE calls (id INT PRIMARY KEY AUTO_INCREMENT, a VARCHAR(20))");
+                Driver.run(connection, "DROP TABLE IF EXISTS calls");
+                Driver.run(connection, "CREATE TABLE calls (id INT PRIMARY KEY AUTO_INCREMENT, a VARCHAR(20))");
                 try (PreparedStatement insert =
                     connection.prepareStatement("INSERT INTO calls (a) VALUES (?)", RETURN_GENERATED_KEYS)) {
                     for (int n = 0; n < 200; n++) {
@@ -90,7 +93,8 @@ final class Writing {
 
     private static String batchWithError() throws Exception {
         try (Connection connection = Driver.open(); Statement batch = connection.createStatement()) {
-            Driver.run(connection, "CREATE OR REPLACE TABLE batch (id INT PRIMARY KEY)");
+            Driver.run(connection, "DROP TABLE IF EXISTS batch");
+            Driver.run(connection, "CREATE TABLE batch (id INT PRIMARY KEY)");
             for (int id : new int[] {1, 2, 1, 3}) batch.addBatch("INSERT INTO batch VALUES (" + id + ")");
             String outcome;
             try {
@@ -103,7 +107,8 @@ final class Writing {
     }
 
     private static String keys(Connection connection) throws Exception {
-        Driver.run(connection, "CREATE OR REPLACE TABLE calls (id INT PRIMARY KEY AUTO_INCREMENT, a VARCHAR(20))");
+        Driver.run(connection, "DROP TABLE IF EXISTS calls");
+        Driver.run(connection, "CREATE TABLE calls (id INT PRIMARY KEY AUTO_INCREMENT, a VARCHAR(20))");
         String first;
         try (Statement statement = connection.createStatement()) {
             statement.executeUpdate("INSERT INTO calls (a) VALUES ('x'), ('y')", RETURN_GENERATED_KEYS);
@@ -122,7 +127,8 @@ final class Writing {
     private static void changed(String feature, String useAffectedRows) {
         Report.feature(feature, () -> {
             try (Connection connection = Driver.open("useAffectedRows", useAffectedRows)) {
-                Driver.run(connection, "CREATE OR REPLACE TABLE changed AS SELECT seq AS id, 'other' AS a FROM seq_1_to_9");
+                Driver.run(connection, "DROP TABLE IF EXISTS changed");
+                Driver.run(connection, "CREATE TABLE changed AS SELECT seq AS id, 'other' AS a FROM seq_1_to_9");
                 return Driver.run(connection, "UPDATE changed SET a = 'same' WHERE id <= 3") + ", "
                     + Driver.prepared(connection, "UPDATE changed SET a = ? WHERE id <= 5", "same");
             }
@@ -131,7 +137,7 @@ final class Writing {
 
     private static String warnings(Connection connection) throws Exception {
         try (Statement statement = connection.createStatement()) {
-            statement.execute("SELECT 1/0, CAST('1x' AS INT)");
+            statement.execute("SELECT 1/0, CAST('1x' AS SIGNED)");
             StringBuilder shown = new StringBuilder();
             for (SQLWarning warning = statement.getWarnings(); warning != null; warning = warning.getNextWarning()) {
                 shown.append(warning.getErrorCode()).append(' ').append(warning.getMessage()).append("; ");

@@ -4,7 +4,7 @@ import datetime
 import decimal
 
 from report import (
-    AUTHORITY, OTHER_USER, SCHEMA, STRANGER, error, every_statement, feature, in_thread, rows_file, running, show,
+    AUTHORITY, OTHER_USER, SCHEMA, STRANGER, TIME_LIMIT, error, every_statement, feature, in_thread, rows_file, running, show,
     wait_until,
 )
 
@@ -131,7 +131,8 @@ def connect(api):
 
 
 def table(api, connection, columns):
-    run(api, connection, f"CREATE OR REPLACE TABLE calls ({columns})")
+    run(api, connection, "DROP TABLE IF EXISTS calls")
+    run(api, connection, f"CREATE TABLE calls ({columns})")
 
 
 def writing(api):
@@ -183,7 +184,7 @@ def writing(api):
         @feature("warnings by call")
         def _():
             cursor = connection.cursor()
-            cursor.execute("SELECT 1/0, CAST('1x' AS INT)")
+            cursor.execute("SELECT 1/0, CAST('1x' AS SIGNED)")
             cursor.fetchall()
             return api.warnings(connection, cursor)
 
@@ -220,7 +221,8 @@ def writing(api):
 
 def transactions(api):
     first, second = api.connect(), api.connect()
-    run(api, first, "CREATE OR REPLACE TABLE calls (id INT PRIMARY KEY, a INT)")
+    run(api, first, "DROP TABLE IF EXISTS calls")
+    run(api, first, "CREATE TABLE calls (id INT PRIMARY KEY, a INT)")
 
     @feature("autocommit off")
     def _():
@@ -283,14 +285,12 @@ def transactions(api):
 
 
 def reading(api):
-    numbers = "WITH RECURSIVE n AS (SELECT 1 AS i UNION ALL SELECT i + 1 FROM n WHERE i < 20000) SELECT i, REPEAT('x', 50) FROM n"
-    depth = "SET SESSION max_recursive_iterations = 100000"
+    numbers = "SELECT seq, REPEAT('x', 50) FROM seq_1_to_20000"
     if api.unbuffered:
 
         @feature("unbuffered rows")
         def _():
             connection = api.connect()
-            run(api, connection, depth)
             cursor = api.unbuffered(connection)
             cursor.execute(numbers)
             total = sum(row[0] for row in cursor)
@@ -300,7 +300,6 @@ def reading(api):
         @feature("unbuffered rows that are left")
         def _():
             connection = api.connect()
-            run(api, connection, depth)
             cursor = api.unbuffered(connection)
             cursor.execute(numbers)
             first = cursor.fetchone()[0]
@@ -317,7 +316,7 @@ def reading(api):
         return shown
 
     connection = api.connect(**(api.several or {}))
-    run(api, connection, "CREATE OR REPLACE PROCEDURE answers(IN n INT, OUT m INT) "
+    run(api, connection, "CREATE PROCEDURE IF NOT EXISTS answers(IN n INT, OUT m INT) "
         "BEGIN SELECT n; SELECT n + 1, 'x'; SET m = n * 2; END")
 
     @feature("procedure with several results")
@@ -433,7 +432,7 @@ def ends(api):
     @feature("time limit of a statement")
     def _():
         connection = api.connect()
-        run(api, connection, "SET SESSION max_statement_time = 0.2")
+        run(api, connection, TIME_LIMIT)
         return run(api, connection, "SELECT BENCHMARK(1000000000000, MD5('x'))")
 
     if api.read_timeout:

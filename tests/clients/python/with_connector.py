@@ -29,7 +29,7 @@ def connect(**options):
 def warnings(connection, cursor):
     cursor = connection.cursor()
     connection.get_warnings = True
-    cursor.execute("SELECT 1/0, CAST('1x' AS INT)")
+    cursor.execute("SELECT 1/0, CAST('1x' AS SIGNED)")
     cursor.fetchall()
     return (cursor.warning_count, cursor.fetchwarnings())
 

@@ -7,13 +7,13 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship, selectinload
 
 from report import (
-    AUTHORITY, HOST, PASSWORD, PORT, SCHEMA, SOCKET, STRANGER, USER, every_statement, feature, say, show,
+    AUTHORITY, HOST, PASSWORD, PORT, SCHEMA, SERVER, SOCKET, STRANGER, TIME_LIMIT, USER, every_statement, feature, say, show,
 )
 
 
 def engine(database=SCHEMA, user=USER, password=PASSWORD, **options):
     url = sqlalchemy.URL.create(
-        "mariadb+pymysql", username=user, password=password, host=HOST, port=PORT, database=database,
+        f"{SERVER}+pymysql", username=user, password=password, host=HOST, port=PORT, database=database,
         query={"charset": "utf8mb4"},
     )
     return sqlalchemy.create_engine(url, **options)
@@ -65,7 +65,8 @@ def connecting():
         with made.connect() as connection:
             number = run(connection, "SELECT CONNECTION_ID()")
             run(connection, "SET @left = 1")
-            run(connection, "CREATE OR REPLACE TABLE pooled (id INT)")
+            run(connection, "DROP TABLE IF EXISTS pooled")
+            run(connection, "CREATE TABLE pooled (id INT)")
             run(connection, "INSERT INTO pooled VALUES (1)")
         with made.connect() as connection:
             again = run(connection, "SELECT CONNECTION_ID()") == number
@@ -86,7 +87,7 @@ def connecting():
     @feature("time limit of a statement")
     def _():
         with engine().connect() as connection:
-            run(connection, "SET SESSION max_statement_time = 0.2")
+            run(connection, TIME_LIMIT)
             return run(connection, "SELECT BENCHMARK(1000000000000, MD5('x'))")
 
 

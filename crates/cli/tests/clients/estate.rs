@@ -5,7 +5,7 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use shardwright_testkit::{
-    Authority, CommandEnvironment, MariaDb, Options, Pair, ProxyOptions, ProxyProcess, TextRow,
+    Authority, CommandEnvironment, Flavour, MariaDb, Options, Pair, ProxyOptions, ProxyProcess, TextRow,
 };
 
 use crate::root;
@@ -89,11 +89,21 @@ impl Estate {
         self.proxy_side.clone()
     }
 
-    /// An empty schema.
+    /// An empty schema; on MySQL, with the tables that MariaDB's sequence engine has in every schema.
     pub(crate) fn new_schema(&self, name: &str) {
         self.server
             .run(format!("DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name}"))
             .unwrap();
+        if Flavour::default().is_mysql() {
+            for most in [9, 1000, 20_000] {
+                let filled = format!(
+                    "SET cte_max_recursion_depth = {most}; USE {name}; CREATE TABLE seq_1_to_{most} (seq BIGINT PRIMARY KEY) \
+                     WITH RECURSIVE n AS (SELECT 1 AS seq UNION ALL SELECT seq + 1 FROM n WHERE seq < {most}) \
+                     SELECT seq FROM n"
+                );
+                self.server.run(filled).unwrap();
+            }
+        }
     }
 
     /// What a program is told about a side; its files are in a new directory.
@@ -109,6 +119,9 @@ impl Estate {
             ("CLIENT_OTHER_USER", OTHER_USER.to_owned()),
             ("CLIENT_PASSWORD", PASSWORD.to_owned()),
             ("CLIENT_SCHEMA", schema.to_owned()),
+            ("CLIENT_SERVER", server_name().to_owned()),
+            ("CLIENT_LEFT_OUT", left_out().join(", ")),
+            ("CLIENT_TIME_LIMIT", time_limit().to_owned()),
             ("CLIENT_AUTHORITY", path(self.authority.certificate())),
             ("CLIENT_STRANGER", path(self.stranger.certificate())),
             ("CLIENT_DIRECTORY", path(directory)),
@@ -123,6 +136,37 @@ impl Estate {
     pub(crate) fn version(&self) -> String {
         let rows: Vec<TextRow> = self.server.run("SELECT VERSION()").unwrap();
         rows[0][0].clone().unwrap()
+    }
+}
+
+/// Whose server it is.
+pub(crate) fn server_name() -> &'static str {
+    match Flavour::default() {
+        Flavour::MariaDb => "mariadb",
+        Flavour::MySql(_) => "mysql",
+    }
+}
+
+/// What limits a statement of the session to 0.2 seconds.
+pub(crate) fn time_limit() -> &'static str {
+    match Flavour::default() {
+        Flavour::MariaDb => "SET SESSION max_statement_time = 0.2",
+        Flavour::MySql(_) => "SET SESSION max_execution_time = 200",
+    }
+}
+
+/// Features that the clients leave out. Programs look for the effect of a KILL in the process list, and MySQL answers that with
+/// error 3854 while some session runs a statement that is not of UTF-8.
+pub(crate) fn left_out() -> &'static [&'static str] {
+    match Flavour::default() {
+        Flavour::MariaDb => &[],
+        Flavour::MySql(_) => &[
+            "kill a statement",
+            "kill a connection",
+            "cancelled by call",
+            "ping after the connection was killed",
+            "time limit of the client",
+        ],
     }
 }
 

@@ -31,8 +31,9 @@ impl Exception {
 pub(crate) struct Exceptions(pub(crate) Vec<Exception>);
 
 impl Exceptions {
-    /// Reads `exceptions.yaml`: a list of `features`, `clients` (left out: all) and `reason`.
-    pub(crate) fn read(path: &Path) -> Self {
+    /// Reads those of a server from `exceptions.yaml`: a list of `features`, `clients` and `servers` (left out: all), and
+    /// `reason`.
+    pub(crate) fn read(path: &Path, server: &str) -> Self {
         let text = fs::read_to_string(path).unwrap();
         let values: Vec<serde_yaml::Mapping> = serde_yaml::from_str(&text).unwrap();
         let words = |value: Option<&serde_yaml::Value>| -> BTreeSet<String> {
@@ -48,7 +49,11 @@ impl Exceptions {
             features: words(value.get("features")),
             reason: value.get("reason").unwrap().as_str().unwrap().trim().to_owned(),
         };
-        Self(values.iter().map(exception).collect())
+        let is_about = |value: &&serde_yaml::Mapping| {
+            let servers = words(value.get("servers"));
+            servers.is_empty() || servers.contains(server)
+        };
+        Self(values.iter().filter(is_about).map(exception).collect())
     }
 
     /// The number of the reason for a difference, from 1.

@@ -33,8 +33,8 @@ pub(crate) fn root() -> PathBuf {
 }
 
 /// What was seen stands here.
-fn seen(program: &Program) -> PathBuf {
-    root().join(format!("tests/clients/seen/{}.txt", program.name))
+fn seen(server: &str, program: &Program) -> PathBuf {
+    root().join(format!("tests/clients/seen/{server}/{}.txt", program.name))
 }
 
 fn updating() -> bool {
@@ -114,13 +114,13 @@ fn clients_see_no_difference() {
         let program = PROGRAMS.iter().find(|program| program.name == name).unwrap();
         let text = observed.to_string();
         if updating() {
-            std::fs::write(seen(program), &text).unwrap();
+            std::fs::write(seen(estate::server_name(), program), &text).unwrap();
         }
-        let expected = std::fs::read_to_string(seen(program)).unwrap_or_default();
+        let expected = std::fs::read_to_string(seen(estate::server_name(), program)).unwrap_or_default();
         if expected != text {
             failures.push(format!(
                 "{name}: other outcomes than in {}:\n{}",
-                seen(program).display(),
+                seen(estate::server_name(), program).display(),
                 diff(&expected, &text)
             ));
         }
@@ -133,18 +133,25 @@ fn clients_see_no_difference() {
 fn every_difference_has_a_reason_and_the_page_shows_it() {
     let directory = root().join("tests/clients");
     let features = Features::read(&directory);
-    let exceptions = Exceptions::read(&directory.join("exceptions.yaml"));
-    let read = |program: &'static Program| {
-        let text = std::fs::read_to_string(seen(program));
-        let text = text.unwrap_or_else(|error| panic!("{}: {error}", seen(program).display()));
-        (program, Observed::parse(&text))
-    };
-    let all: Vec<_> = PROGRAMS.iter().map(read).collect();
-    let problems = exceptions.problems(&all);
-    assert!(problems.is_empty(), "{}", problems.join("\n"));
     let path = root().join("docs/clients.md");
     let page = std::fs::read_to_string(&path).unwrap();
-    let fresh = page::refreshed(&page, &features, &exceptions, &all);
+    let mut fresh = page.clone();
+    for server in ["mariadb", "mysql"] {
+        let exceptions = Exceptions::read(&directory.join("exceptions.yaml"), server);
+        let read = |program: &'static Program| {
+            let path = seen(server, program);
+            let text = std::fs::read_to_string(&path);
+            let text = text.unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+            (program, Observed::parse(&text))
+        };
+        let all: Vec<_> = PROGRAMS.iter().map(read).collect();
+        let problems = exceptions.problems(&all);
+        assert!(problems.is_empty(), "{server}: {}", problems.join("\n"));
+        fresh = match server {
+            "mariadb" => page::refreshed(&fresh, "seen", &page::whole(&features, &exceptions, &all)),
+            _ => page::refreshed(&fresh, "seen on MySQL", &page::summary(&exceptions, &all)),
+        };
+    }
     if updating() {
         std::fs::write(&path, &fresh).unwrap();
     } else {

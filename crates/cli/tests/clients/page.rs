@@ -1,4 +1,4 @@
-//! The part of `docs/clients.md` that is made from what was seen.
+//! The parts of `docs/clients.md` that are made from what was seen.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -7,21 +7,29 @@ use crate::exceptions::Exceptions;
 use crate::observed::{Features, Observed, PREPARED};
 use crate::programs::Program;
 
-const BEGIN: &str = "<!-- seen -->\n";
-const END: &str = "<!-- end of seen -->\n";
-
 type All<'a> = [(&'a Program, Observed)];
 
-/// The page with its made part made again.
-pub(crate) fn refreshed(page: &str, features: &Features, exceptions: &Exceptions, all: &All<'_>) -> String {
+/// The page with one of its made parts replaced.
+pub(crate) fn refreshed(page: &str, part: &str, made: &str) -> String {
+    let (begin, end) = (format!("<!-- {part} -->\n"), format!("<!-- end of {part} -->\n"));
     let (before, rest) = page
-        .split_once(BEGIN)
+        .split_once(&begin)
         .expect("the page marks where its made part begins");
     let (_, after) = rest
-        .split_once(END)
+        .split_once(&end)
         .expect("the page marks where its made part ends");
+    format!("{before}{begin}{made}{end}{after}")
+}
+
+/// The clients, and how they differ.
+pub(crate) fn summary(exceptions: &Exceptions, all: &All<'_>) -> String {
+    clients(all, |_| "long mode") + &differences(exceptions, all)
+}
+
+/// The clients, what each has, and how they differ.
+pub(crate) fn whole(features: &Features, exceptions: &Exceptions, all: &All<'_>) -> String {
     let made = [
-        clients(all),
+        clients(all, |program| if program.fast { "always" } else { "long mode" }),
         matrix(
             "Calls",
             "call",
@@ -35,7 +43,7 @@ pub(crate) fn refreshed(page: &str, features: &Features, exceptions: &Exceptions
         matrix("Statements", "statements", statements(features), exceptions, all),
         differences(exceptions, all),
     ];
-    format!("{before}{BEGIN}{}{END}{after}", made.concat())
+    made.concat()
 }
 
 fn statements(features: &Features) -> impl Iterator<Item = (String, String)> + '_ {
@@ -47,15 +55,15 @@ fn statements(features: &Features) -> impl Iterator<Item = (String, String)> + '
         .map(|name| (name.clone(), name))
 }
 
-/// One line for each client.
-fn clients(all: &All<'_>) -> String {
+/// One line for each client; `when` it runs.
+fn clients(all: &All<'_>, when: impl Fn(&Program) -> &'static str) -> String {
     let mut out = String::from(
         "\n| column | client | run | features | the same | different |\n|---|---|---|---|---|---|\n",
     );
     for (program, observed) in all {
         let (features, different) = (observed.features.len(), observed.differences().count());
-        let when = if program.fast { "always" } else { "long mode" };
         let (short, client, same) = (program.short, &observed.client, features - different);
+        let when = when(program);
         writeln!(
             out,
             "| {short} | {client} | {when} | {features} | {same} | {different} |"

@@ -76,11 +76,8 @@ pub(crate) async fn writing() {
     feature("parameters", async {
         let mut connection = connect().await?;
         let columns = "a INT, b BIGINT UNSIGNED, c DOUBLE, d DECIMAL(20,5), e VARCHAR(20), f BLOB, j BOOL";
-        run(
-            &mut connection,
-            &format!("CREATE OR REPLACE TABLE calls ({columns})"),
-        )
-        .await?;
+        run(&mut connection, "DROP TABLE IF EXISTS calls").await?;
+        run(&mut connection, &format!("CREATE TABLE calls ({columns})")).await?;
         for is_null in [false, true] {
             sqlx::query("INSERT INTO calls VALUES (?, ?, ?, ?, ?, ?, ?)")
                 .bind((!is_null).then_some(-5))
@@ -99,7 +96,8 @@ pub(crate) async fn writing() {
     .await;
     feature("last insert id", async {
         let mut connection = connect().await?;
-        let table = "CREATE OR REPLACE TABLE calls (id INT PRIMARY KEY AUTO_INCREMENT, a VARCHAR(20))";
+        run(&mut connection, "DROP TABLE IF EXISTS calls").await?;
+        let table = "CREATE TABLE calls (id INT PRIMARY KEY AUTO_INCREMENT, a VARCHAR(20))";
         run(&mut connection, table).await?;
         let first = sqlx::query("INSERT INTO calls (a) VALUES (?), (?)")
             .bind("x")
@@ -125,11 +123,8 @@ pub(crate) async fn writing() {
 pub(crate) async fn transactions() {
     let (mut first, mut second) = (connect().await.unwrap(), connect().await.unwrap());
     feature("transaction by call", async {
-        run(
-            &mut first,
-            "CREATE OR REPLACE TABLE calls (id INT PRIMARY KEY, a INT)",
-        )
-        .await?;
+        run(&mut first, "DROP TABLE IF EXISTS calls").await?;
+        run(&mut first, "CREATE TABLE calls (id INT PRIMARY KEY, a INT)").await?;
         let mut outer = first.begin().await?;
         run(&mut outer, "INSERT INTO calls VALUES (1, 1)").await?;
         let mut inner = outer.begin().await?;
@@ -205,7 +200,7 @@ pub(crate) async fn reading() {
     feature("procedure with several results", async {
         run(
             &mut connection,
-            "CREATE OR REPLACE PROCEDURE answers(IN n INT) BEGIN SELECT n; SELECT n + 1, 'x'; END",
+            "CREATE PROCEDURE IF NOT EXISTS answers(IN n INT) BEGIN SELECT n; SELECT n + 1, 'x'; END",
         )
         .await?;
         let text = run(&mut connection, "CALL answers(20)").await?;
@@ -243,7 +238,7 @@ pub(crate) async fn reading() {
     feature("metadata", async {
         run(
             &mut connection,
-            "CREATE OR REPLACE TABLE described (j JSON NOT NULL, u UUID, b BIT(3), n INT UNSIGNED)",
+            "CREATE TABLE described (j JSON NOT NULL, u UUID, b BIT(3), n INT UNSIGNED)",
         )
         .await?;
         let sql = "SELECT *, 'x' AS é, NOW(3) AS d, ? AS p FROM described";
@@ -287,7 +282,7 @@ pub(crate) async fn ends() {
     .await;
     feature("time limit of a statement", async {
         let mut connection = connect().await?;
-        run(&mut connection, "SET SESSION max_statement_time = 0.2").await?;
+        run(&mut connection, &variable("TIME_LIMIT")).await?;
         run(&mut connection, "SELECT BENCHMARK(1000000000000, MD5('x'))").await
     })
     .await;
