@@ -25,11 +25,13 @@ variables:
 clusters:
   one:
     type: replication
+    tls: preferred
     servers:
       w: {host: 127.0.0.1, port: $(var.one)}
       r: {host: localhost, port: $(var.one)}
   two:
     type: replication
+    tls: preferred
     servers:
       w: {host: 127.0.0.1, port: $(var.two)}
       r: {host: localhost, port: $(var.two)}

@@ -9,7 +9,7 @@ use std::sync::atomic::Ordering;
 use std::time::Instant;
 
 use shardwright_rules::Rejection;
-use shardwright_wire::{CapabilityFlags, ConnectError, MysqlError, errors};
+use shardwright_wire::{CapabilityFlags, Command, ConnectError, MysqlError, errors};
 use tokio::sync::OwnedSemaphorePermit;
 
 use super::Session;
@@ -83,6 +83,12 @@ impl Session {
             true => self.with_insert_id(held, requirements).await?,
             false => held,
         };
+        let mut held = held;
+        if self.diagnostics.needs_empty_list(requirements, &held.backend) {
+            let emptied = held.backend.exchange(Command::Query(b"DO 0")).await;
+            emptied.map_err(|error| CheckoutError::Fatal(error.for_client()))?;
+            held.backend.may_have_warnings = false;
+        }
         if requirements.row_count && !self.diagnostics.is_as_left(&held.backend) {
             // The connection was pinged, or given another schema, since the statement that the client means.
             self.held.keep_or_give(held, &self.worker.pool);

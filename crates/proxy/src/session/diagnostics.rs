@@ -8,7 +8,7 @@ use shardwright_wire::{MysqlError, errors};
 use super::held::Held;
 use super::holds::Holds;
 use super::requirements::Requirements;
-use super::statement_words::mentions;
+use super::statement_words::{asked, mentions};
 use crate::backend::Backend;
 
 /// Where the session's earlier statements ran.
@@ -16,6 +16,8 @@ use crate::backend::Backend;
 pub(super) struct Diagnostics {
     pub(super) previous: Option<Previous>,
     warnings: Warnings,
+    /// The list is a MySQL's, which every statement begins anew; MariaDB's is begun by those that use a table.
+    is_of_mysql: bool,
     /// The proxy answered the last statement by itself: no server knows its ROW_COUNT().
     is_answered_here: bool,
 }
@@ -31,8 +33,8 @@ pub(super) struct Previous {
     pub(super) exchanges: u64,
 }
 
-/// Where the session's list of warnings is. A statement that names no table and warns of nothing leaves the list of an
-/// earlier one, and only where it runs itself.
+/// Where the session's list of warnings is. On MariaDB, a statement that names no table and warns of nothing leaves the list
+/// of an earlier one, and only where it runs itself.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 enum Warnings {
     /// No statement has begun one.
@@ -40,6 +42,8 @@ enum Warnings {
     NoList,
     /// On the connection with this serial number.
     On(u64),
+    /// It is empty: the proxy answered a statement that has begun it.
+    Empty,
     /// On no connection, or nobody knows on which.
     Lost,
 }
@@ -48,6 +52,15 @@ impl Diagnostics {
     /// The proxy answers a statement by itself.
     pub(super) fn answered_here(&mut self) {
         self.is_answered_here = true;
+        if self.is_of_mysql {
+            self.warnings = Warnings::Empty;
+        }
+    }
+
+    /// Whether a connection has to be rid of its list for a question about the session's.
+    pub(super) fn needs_empty_list(&self, requirements: &Requirements, backend: &Backend) -> bool {
+        let is_asked = requirements.asked.intersects(Holds::WARNINGS);
+        is_asked && self.warnings == Warnings::Empty && backend.may_have_warnings
     }
 
     /// The proxy answers a statement by an error, which is the session's latest warning; no server has it.
@@ -106,7 +119,11 @@ impl Diagnostics {
             self.previous
                 .is_some_and(|previous| previous.hostgroup != requirements.hostgroup)
         };
-        let asks_previous = requirements.asked.intersects(Holds::FOUND_ROWS | Holds::WARNINGS);
+        let of_previous = match self.warnings {
+            Warnings::Empty => Holds::FOUND_ROWS,
+            _ => Holds::FOUND_ROWS | Holds::WARNINGS,
+        };
+        let asks_previous = requirements.asked.intersects(of_previous);
         let is_unknown = (requirements.row_count && (self.is_answered_here || requirements.opens))
             || (asks_previous && ran_elsewhere());
         if is_unknown {
@@ -118,7 +135,7 @@ impl Diagnostics {
     /// Whether the connection of the previous statement need not have the session's list of warnings.
     fn has_older_warnings(&self) -> bool {
         match self.warnings {
-            Warnings::NoList => false,
+            Warnings::NoList | Warnings::Empty => false,
             Warnings::On(serial) => self
                 .previous
                 .is_some_and(|previous| previous.serial != Some(serial)),
@@ -140,7 +157,12 @@ impl Diagnostics {
         if self.warnings == Warnings::On(serial) && !failed && warnings == 0 && !had_warnings {
             return;
         }
-        let list = warning_list(statement);
+        self.is_of_mysql = !held.backend.is_mariadb;
+        let list = match self.is_of_mysql {
+            false => warning_list(statement),
+            true if asked(statement).intersects(Holds::WARNINGS) => WarningList::Unknown,
+            true => WarningList::Begins,
+        };
         let begins_list = failed || list == WarningList::Begins || (warnings > 0 && !had_warnings);
         // Warnings beside a list that is kept are the statement's own, or those of an earlier one there: the answer does
         // not tell.
@@ -150,7 +172,7 @@ impl Diagnostics {
         self.warnings = match self.warnings {
             _ if begins_list => Warnings::On(serial),
             Warnings::On(other) if may_begin_list && other != serial => Warnings::Lost,
-            Warnings::NoList if may_begin_list => Warnings::On(serial),
+            Warnings::NoList | Warnings::Empty if may_begin_list => Warnings::On(serial),
             unchanged => unchanged,
         };
     }

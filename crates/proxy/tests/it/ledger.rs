@@ -20,13 +20,13 @@ const CONNECTIONS: u32 = 8;
 /// Sets what carries a number: a user variable, a session variable, a named lock.
 const HIDDEN: &str = "\
     CREATE TABLE t (a INT, KEY (a)); \
-    CREATE FUNCTION sets(n INT) RETURNS INT BEGIN SET @hidden = n; SET SESSION lock_wait_timeout = n; \
+    CREATE FUNCTION marks(n INT) RETURNS INT BEGIN SET @hidden = n; SET SESSION lock_wait_timeout = n; \
         RETURN GET_LOCK(CONCAT('ledger', n), 0); END; \
-    CREATE TRIGGER at_insert BEFORE INSERT ON t FOR EACH ROW SET @by_trigger = NEW.a, @x = sets(NEW.a); \
+    CREATE TRIGGER at_insert BEFORE INSERT ON t FOR EACH ROW SET @by_trigger = NEW.a, @x = marks(NEW.a); \
     CREATE TABLE numbers (a INT PRIMARY KEY); \
-    CREATE VIEW calls AS SELECT a, sets(a) AS b FROM numbers; \
-    CREATE PROCEDURE sets_much(n INT) BEGIN SET @by_procedure = n; SET SESSION net_read_timeout = n; \
-        CREATE OR REPLACE TEMPORARY TABLE by_procedure AS SELECT n; END;";
+    CREATE VIEW calls AS SELECT a, marks(a) AS b FROM numbers; \
+    CREATE PROCEDURE marks_much(n INT) BEGIN SET @by_procedure = n; SET SESSION net_read_timeout = n; \
+        DROP TEMPORARY TABLE IF EXISTS by_procedure; CREATE TEMPORARY TABLE by_procedure AS SELECT n; END;";
 
 /// Statements that leave something; `{n}` is the session's number.
 const LEAVES: [&str; 22] = [
@@ -37,8 +37,8 @@ const LEAVES: [&str; 22] = [
     "SET SESSION TRANSACTION ISOLATION LEVEL READ COMMITTED",
     "INSERT INTO t VALUES ({n})",
     "SELECT * FROM calls WHERE a = {n}",
-    "SELECT sets({n})",
-    "CALL sets_much({n})",
+    "SELECT marks({n})",
+    "CALL marks_much({n})",
     "CREATE TEMPORARY TABLE IF NOT EXISTS mine AS SELECT {n} AS n",
     "DROP TEMPORARY TABLE IF EXISTS mine",
     "PREPARE mine FROM 'SELECT {n}'",
@@ -99,7 +99,7 @@ impl Session {
         if done.is_ok() && text.starts_with("INSERT") {
             self.by_trigger = Some(self.number);
         }
-        if text.contains("sets") {
+        if text.contains("marks") {
             self.by_trigger = None;
         }
         if let Err(error) = done {
@@ -157,10 +157,8 @@ fn nothing_is_seen_by_another_session() {
     let mut source = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
     let mut below = |limit: usize| (source.next_u64() % limit as u64) as usize;
     let first = 100_000_u64;
-    let numbers = format!(
-        "INSERT INTO {name}.numbers SELECT seq FROM mysql.seq_{first}_to_{}",
-        first + steps
-    );
+    let numbers: Vec<String> = (first..=first + steps).map(|n| format!("({n})")).collect();
+    let numbers = format!("INSERT INTO {name}.numbers VALUES {}", numbers.join(","));
     server().run(numbers).unwrap();
     let mut next = first;
     let mut sessions: Vec<Session> = Vec::new();
