@@ -44,7 +44,7 @@ impl Backend {
         }
         self.exchanges += 1;
         self.scanner.begin(Command::ResetConnection.response_shape(), 1);
-        std::future::poll_fn(|cx| self.poll_answer(cx, true, &mut |_| ())).await?;
+        self.read_answer(true, &mut |_| ()).await?;
         let outcome = self.scanner.outcome();
         let is_as_at_first = outcome.status.is_some_and(|status| {
             status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT) == self.first_autocommit
