@@ -12,6 +12,8 @@ use super::{Backend, BackendError};
 
 /// Time for an answer. None of these commands waits for the locks of another session.
 const PATIENCE: Duration = Duration::from_secs(60);
+/// Bytes of an answer of which the value is wanted: it is a setting or an id.
+const MAX_VALUE: usize = 64 * 1024;
 
 impl Backend {
     /// Sends a command and reads its whole answer, which nobody else sees.
@@ -19,10 +21,14 @@ impl Backend {
         self.exchange_with(command, |_| ()).await
     }
 
-    /// The first value of the answer to a question of the proxy's own; `None` if it is an error, or has no row.
+    /// The first value of the answer to a question of the proxy's own; `None` if it is an error, has no row, or is
+    /// longer than a setting can be.
     pub(crate) async fn exchange_value(&mut self, question: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
         let mut answer = Vec::new();
-        let outcome = self.exchange_with(Command::Query(question), |bytes| answer.extend_from_slice(bytes));
+        let outcome = self.exchange_with(Command::Query(question), |bytes| {
+            let space = MAX_VALUE - answer.len();
+            answer.extend_from_slice(&bytes[..bytes.len().min(space)]);
+        });
         let outcome = outcome.await?;
         Ok((outcome.rows > 0)
             .then(|| first_value(&answer, self.key.shaping))
@@ -106,12 +112,12 @@ impl Backend {
 #[cfg(test)]
 mod tests {
     use shardwright_rules::{HostgroupId, Member, MemberStatus, ServerTls};
-    use shardwright_wire::CapabilityFlags;
+    use shardwright_wire::{CapabilityFlags, ColumnDefinition, ColumnType, ResultSetWriter, StatusFlags};
     use tokio::io::AsyncWriteExt;
     use tokio::net::UnixStream;
 
     use super::*;
-    use crate::backend::PoolKey;
+    use crate::backend::{BASE, PoolKey};
     use crate::channel::Scratch;
     use crate::members::MemberRegistry;
 
@@ -159,5 +165,21 @@ mod tests {
             matches!(silent, Err(BackendError::Silent(PATIENCE))),
             "{silent:?}"
         );
+    }
+
+    #[tokio::test]
+    async fn a_value_that_is_no_setting_is_not_kept() {
+        let columns = [ColumnDefinition::new("a", ColumnType::MYSQL_TYPE_BLOB)];
+        for (len, is_kept) in [(1000, true), (MAX_VALUE, false)] {
+            let (mut backend, mut server) = connected();
+            let status = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
+            let mut answer = Vec::new();
+            let mut writer = ResultSetWriter::begin(&mut answer, 1, BASE, &columns, status);
+            writer.text_row(&mut answer, [Some(&vec![b'x'; len][..])]);
+            writer.end(&mut answer, status, 0);
+            let (sent, value) = tokio::join!(server.write_all(&answer), backend.exchange_value(b"SELECT 1"));
+            sent.unwrap();
+            assert_eq!(value.unwrap().is_some(), is_kept, "{len}");
+        }
     }
 }
