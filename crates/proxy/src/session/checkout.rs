@@ -6,11 +6,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use shardwright_rules::Rejection;
 use shardwright_wire::{CapabilityFlags, ConnectError, MysqlError, errors};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 use super::Session;
 use super::align::{AlignError, Alignment};
@@ -406,7 +406,7 @@ impl Checkout<'_> {
                     Ok(permit) => return self.connect(member, permit).await,
                     Err(_closed) => return Err(NotConnected::Full),
                 },
-                () = tokio::time::sleep_until(deadline.into()) => return Err(NotConnected::Full),
+                () = tokio::time::sleep_until(deadline) => return Err(NotConnected::Full),
                 () = self.handle.ordered() => return Err(NotConnected::Killed),
             }
         }
