@@ -54,6 +54,9 @@ mod try_out;
 mod wait;
 mod watch;
 
+#[cfg(feature = "in-process")]
+pub use self::proxied::proxy_header;
+
 use std::rc::Rc;
 use std::sync::Arc;
 

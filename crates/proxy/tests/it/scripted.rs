@@ -1,0 +1,60 @@
+//! Sessions between clients and servers that do anything: the fuzz target `sessions` with inputs of a generator.
+
+use shardwright_testkit::SessionCases;
+
+const CASES: u64 = 300;
+/// Of the servers' script; a quarter of the cases has honest servers, which need none.
+const MOST_BYTES: u64 = 300;
+
+/// xorshift64.
+fn random(state: &mut u64) -> u64 {
+    *state ^= *state << 13;
+    *state ^= *state >> 7;
+    *state ^= *state << 17;
+    *state
+}
+
+/// Tells the input of a case that fails.
+struct Tried(u64, Vec<u8>);
+
+impl Drop for Tried {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let bytes: String = self.1.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+            eprintln!("case {}: printf '{bytes}'", self.0);
+        }
+    }
+}
+
+#[test]
+fn whatever_servers_and_clients_do_nothing_is_mixed_up_or_left_behind() {
+    let cases = SessionCases::new();
+    let mut state = 0x9E37_79B9_7F4A_7C15;
+    let (mut lies, mut tokens) = (0, 0);
+    for number in 0..CASES {
+        let of_clients = random(&mut state) as u8;
+        let of_servers = match number % 4 {
+            0 => 0,
+            _ => random(&mut state) % MOST_BYTES,
+        };
+        let mut input = vec![random(&mut state) as u8, of_clients];
+        let len = 2 * u64::from(of_clients) + of_servers;
+        input.extend((0..len).map(|_| random(&mut state) as u8));
+        let tried = Tried(number, input);
+        let report = cases.run(&tried.1);
+        lies += u64::from(report.has_lied);
+        tokens += report.tokens;
+    }
+    assert!(lies > CASES / 2, "{lies} of {CASES} cases had a server that lied");
+    assert!(tokens > CASES, "clients saw {tokens} tokens");
+}
+
+#[test]
+fn without_a_script_every_client_is_served() {
+    let mut input = vec![0, u8::MAX];
+    input.resize(2 + 2 * usize::from(u8::MAX), 0);
+    let report = SessionCases::new().run(&input);
+    assert!(!report.has_lied);
+    assert_eq!(report.answers, report.tokens);
+    assert!(report.tokens > 100, "{report:?}");
+}
