@@ -58,3 +58,32 @@ fn without_a_script_every_client_is_served() {
     assert_eq!(report.answers, report.tokens);
     assert!(report.tokens > 100, "{report:?}");
 }
+
+/// An input: settings, the clients' script, the servers'.
+fn input(of_clients: &[u8], of_servers: &[u8]) -> Vec<u8> {
+    let length = u8::try_from(of_clients.len() / 2).unwrap();
+    [&[0, length], of_clients, of_servers].concat()
+}
+
+/// Each of three clients logs in as the user with a map, and says BEGIN and INSERT with a key.
+fn transactions() -> Vec<u8> {
+    let (login, begin, insert) = ([0, 0x40, 0, 0], [2, 0], [40, 0]);
+    [login.repeat(3), begin.repeat(3), insert.repeat(3)].concat()
+}
+
+#[test]
+fn a_transaction_is_begun_again_where_its_connection_is_lost() {
+    let cases = SessionCases::new();
+    let report = cases.run(&input(&transactions(), &[]));
+    assert_eq!(
+        (report.answers, report.tokens),
+        (6, 3),
+        "the script says something else"
+    );
+    // The server closes in place of one answer, or of a part of its login.
+    for place in 0..60 {
+        let mut of_servers = vec![0; place];
+        of_servers.extend([u8::MAX, 0, 0, 0, 0, 0]);
+        cases.run(&input(&transactions(), &of_servers));
+    }
+}
