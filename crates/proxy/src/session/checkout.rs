@@ -215,6 +215,10 @@ impl Session {
                     return Err(CheckoutError::Refused(error));
                 }
                 Err(AlignError::Broken(error)) => return Err(CheckoutError::Fatal(error)),
+                // The client has waited long enough: another connection may be as silent.
+                Err(AlignError::Lost(error @ BackendError::Silent(_))) => {
+                    return Err(CheckoutError::Refused(error.for_client()));
+                }
                 // Nothing of the statement was sent, so another connection will do.
                 Err(AlignError::Lost(error)) => tracing::debug!(%error, "an idle connection was lost"),
             }

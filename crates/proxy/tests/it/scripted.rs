@@ -87,3 +87,21 @@ fn a_transaction_is_begun_again_where_its_connection_is_lost() {
         cases.run(&input(&transactions(), &of_servers));
     }
 }
+
+#[test]
+fn a_session_does_not_wait_for_one_silent_connection_after_the_other() {
+    // One client logs in, two do not; then it says SELECT.
+    let (login, no_login, select) = ([0, 0, 0, 0], [u8::MAX, 0, 0], [0, 0]);
+    let of_clients = [&login[..], &no_login, &no_login, &select].concat();
+    // The proxy asks for the version. Each connection logs in, and has nothing to say to its first command, a SET of the proxy's.
+    let (greeting, login, silence) = ([0, 0], [0, 0, 0, 0], [u8::MAX, 0, 0, 0, 0, 11, 2]);
+    let connection = [&login[..], &silence].concat();
+    let of_servers = [&greeting[..], &connection.repeat(20)].concat();
+    let report = SessionCases::new().run(&input(&of_clients, &of_servers));
+    assert!(report.has_lied);
+    assert_eq!(
+        (report.answers, report.tokens),
+        (1, 0),
+        "the error in place of an answer"
+    );
+}
