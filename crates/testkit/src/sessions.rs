@@ -127,7 +127,7 @@ impl SessionCases {
             .map(|number| {
                 let is_behind_balancer = setting >> number & 1 != 0;
                 let stream = connect(&worker, is_behind_balancer);
-                let client = Client::new(stream, case.clone(), script.clone());
+                let client = Client::new(stream, case.clone(), script.clone(), setting >> CLIENTS);
                 tokio::task::spawn_local(client.run(is_behind_balancer))
             })
             .collect();

@@ -1,6 +1,8 @@
 //! Sessions between clients and servers that do anything: the fuzz target `sessions` with inputs of a generator.
 
-use shardwright_testkit::SessionCases;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+
+use shardwright_testkit::{CaseReport, SessionCases};
 
 const CASES: u64 = 300;
 /// Of the servers' script; a quarter of the cases has honest servers, which need none.
@@ -14,16 +16,13 @@ fn random(state: &mut u64) -> u64 {
     *state
 }
 
-/// Tells the input of a case that fails.
-struct Tried(u64, Vec<u8>);
-
-impl Drop for Tried {
-    fn drop(&mut self) {
-        if std::thread::panicking() {
-            let bytes: String = self.1.iter().map(|byte| format!("\\x{byte:02x}")).collect();
-            eprintln!("case {}: printf '{bytes}'", self.0);
-        }
-    }
+/// Runs a case, and tells its input if it fails.
+fn run(cases: &SessionCases, input: &[u8]) -> CaseReport {
+    let report = catch_unwind(AssertUnwindSafe(|| cases.run(input)));
+    report.unwrap_or_else(|_| {
+        let bytes: String = input.iter().map(|byte| format!("\\x{byte:02x}")).collect();
+        panic!("the case fails: printf '{bytes}'");
+    })
 }
 
 #[test]
@@ -40,8 +39,7 @@ fn whatever_servers_and_clients_do_nothing_is_mixed_up_or_left_behind() {
         let mut input = vec![random(&mut state) as u8, of_clients];
         let len = 2 * u64::from(of_clients) + of_servers;
         input.extend((0..len).map(|_| random(&mut state) as u8));
-        let tried = Tried(number, input);
-        let report = cases.run(&tried.1);
+        let report = run(&cases, &input);
         lies += u64::from(report.has_lied);
         tokens += report.tokens;
     }
@@ -53,7 +51,7 @@ fn whatever_servers_and_clients_do_nothing_is_mixed_up_or_left_behind() {
 fn without_a_script_every_client_is_served() {
     let mut input = vec![0, u8::MAX];
     input.resize(2 + 2 * usize::from(u8::MAX), 0);
-    let report = SessionCases::new().run(&input);
+    let report = run(&SessionCases::new(), &input);
     assert!(!report.has_lied);
     assert_eq!(report.answers, report.tokens);
     assert!(report.tokens > 100, "{report:?}");
@@ -74,7 +72,7 @@ fn transactions() -> Vec<u8> {
 #[test]
 fn a_transaction_is_begun_again_where_its_connection_is_lost() {
     let cases = SessionCases::new();
-    let report = cases.run(&input(&transactions(), &[]));
+    let report = run(&cases, &input(&transactions(), &[]));
     assert_eq!(
         (report.answers, report.tokens),
         (6, 3),
@@ -84,7 +82,7 @@ fn a_transaction_is_begun_again_where_its_connection_is_lost() {
     for place in 0..60 {
         let mut of_servers = vec![0; place];
         of_servers.extend([u8::MAX, 0, 0, 0, 0, 0]);
-        cases.run(&input(&transactions(), &of_servers));
+        run(&cases, &input(&transactions(), &of_servers));
     }
 }
 
@@ -97,7 +95,7 @@ fn a_session_does_not_wait_for_one_silent_connection_after_the_other() {
     let (greeting, login, silence) = ([0, 0], [0, 0, 0, 0], [u8::MAX, 0, 0, 0, 0, 11, 2]);
     let connection = [&login[..], &silence].concat();
     let of_servers = [&greeting[..], &connection.repeat(20)].concat();
-    let report = SessionCases::new().run(&input(&of_clients, &of_servers));
+    let report = run(&SessionCases::new(), &input(&of_clients, &of_servers));
     assert!(report.has_lied);
     assert_eq!(
         (report.answers, report.tokens),

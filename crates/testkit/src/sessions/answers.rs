@@ -195,6 +195,8 @@ impl ServerSession {
                     true => StatusFlags::empty(),
                     false => open,
                 };
+                // As a trigger may do.
+                self.variable = Some(token.clone());
                 return token.into_bytes();
             }
             _ => {}

@@ -36,6 +36,8 @@ pub(super) struct Client {
     codec: Option<FrameCodec>,
     case: Rc<Case>,
     script: Script,
+    /// What all clients of the case lack of the capabilities that change answers.
+    shaping: u8,
     capabilities: CapabilityFlags,
     owner: u32,
     statements: u32,
@@ -47,7 +49,7 @@ pub(super) struct Client {
 }
 
 impl Client {
-    pub(super) fn new(stream: UnixStream, case: Rc<Case>, script: Script) -> Self {
+    pub(super) fn new(stream: UnixStream, case: Rc<Case>, script: Script, shaping: u8) -> Self {
         Self {
             stream,
             received: Vec::new(),
@@ -55,6 +57,7 @@ impl Client {
             owner: case.owner(),
             case,
             script,
+            shaping,
             capabilities: CapabilityFlags::empty(),
             statements: 0,
             prepared: Vec::new(),
@@ -126,7 +129,7 @@ impl Client {
                 self.read("the end of a login that is none").await?;
             }
         }
-        let mut credentials = credentials(self.script.byte());
+        let mut credentials = credentials(self.shaping, self.script.byte());
         credentials.database = (self.script.byte() & 3 == 3).then(|| b"elsewhere".to_vec());
         let (mut login, answer) = ClientLogin::start(&greeting, &credentials, Privacy::Private)
             .expect("the proxy's greeting can be answered");
@@ -157,7 +160,7 @@ impl Client {
     }
 
     async fn change_user(&mut self, greeting: &Greeting) -> Flow {
-        let credentials = credentials(0);
+        let credentials = credentials(self.shaping, 0);
         let start = ClientLogin::start(greeting, &credentials, Privacy::Private);
         let (mut login, _) = start.expect("it could be answered before");
         let body = [&b"geo\0\0\0"[..], &[45, 0], b"mysql_native_password\0"].concat();
@@ -350,21 +353,27 @@ impl Client {
     }
 }
 
-/// Those of the user without a password, with some of the capabilities that change answers.
-fn credentials(choice: u8) -> BackendCredentials {
+/// Capabilities that change answers: only clients with the same ones share server connections.
+const SHAPING: [CapabilityFlags; 4] = [
+    CapabilityFlags::CLIENT_DEPRECATE_EOF,
+    CapabilityFlags::CLIENT_SESSION_TRACK,
+    CapabilityFlags::CLIENT_MULTI_RESULTS,
+    CapabilityFlags::CLIENT_FOUND_ROWS,
+];
+/// Others that a client may have.
+const OTHERS: [CapabilityFlags; 3] = [
+    CapabilityFlags::CLIENT_LOCAL_FILES,
+    CapabilityFlags::CLIENT_MULTI_STATEMENTS,
+    CapabilityFlags::CLIENT_IGNORE_SPACE,
+];
+
+/// Those of a user without a password. A bit takes a capability away.
+fn credentials(shaping: u8, choice: u8) -> BackendCredentials {
     let mut capabilities = capability::UNDERSTOOD;
-    for (bit, capability) in [
-        CapabilityFlags::CLIENT_DEPRECATE_EOF,
-        CapabilityFlags::CLIENT_SESSION_TRACK,
-        CapabilityFlags::CLIENT_LOCAL_FILES,
-        CapabilityFlags::CLIENT_MULTI_STATEMENTS,
-        CapabilityFlags::CLIENT_MULTI_RESULTS,
-        CapabilityFlags::CLIENT_FOUND_ROWS,
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        capabilities.set(capability, choice >> bit & 1 == 0);
+    for (all, choice) in [(&SHAPING[..], shaping), (&OTHERS, choice)] {
+        for (bit, capability) in all.iter().enumerate() {
+            capabilities.set(*capability, choice >> bit & 1 == 0);
+        }
     }
     capabilities.set(CapabilityFlags::CLIENT_COMPRESS, choice >> 6 == 3);
     BackendCredentials {
