@@ -23,6 +23,8 @@ mod script;
 mod server;
 mod token;
 
+pub use self::case::CaseReport;
+
 use std::net::SocketAddr;
 use std::os::unix::net as unix;
 use std::path::PathBuf;
@@ -65,17 +67,6 @@ rules:
 pub struct SessionCases {
     directory: TempDir,
     configuration: String,
-}
-
-/// What a case has shown.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct CaseReport {
-    /// Answers that clients have had whole.
-    pub answers: u64,
-    /// Answers with the token of their statement.
-    pub tokens: u64,
-    /// A server did what no server does.
-    pub has_lied: bool,
 }
 
 impl SessionCases {
@@ -141,12 +132,7 @@ impl SessionCases {
             .expect_err("a server that accepts until it is told not to");
         assert!(ended.is_cancelled(), "{ended}");
         worker.stop();
-        let (answers, tokens) = case.answers();
-        CaseReport {
-            answers,
-            tokens,
-            has_lied: case.has_lied(),
-        }
+        case.report()
     }
 
     fn listen(&self) -> UnixListener {

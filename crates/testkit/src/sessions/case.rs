@@ -9,12 +9,24 @@ pub(super) struct Case {
     has_claimed: Cell<bool>,
     owners: Cell<u32>,
     connections: Cell<u32>,
-    answered: Cell<u64>,
-    shown: Cell<u64>,
+    report: Cell<CaseReport>,
 }
 
-fn next<T: Copy + From<u8> + std::ops::Add<Output = T>>(count: &Cell<T>) -> T {
-    count.set(count.get() + T::from(1));
+/// What a case has shown.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CaseReport {
+    /// Answers that clients have had whole.
+    pub answers: u64,
+    /// Those with the token of their statement.
+    pub tokens: u64,
+    /// Those that are errors.
+    pub errors: u64,
+    /// A server did what no server does.
+    pub has_lied: bool,
+}
+
+fn next(count: &Cell<u32>) -> u32 {
+    count.set(count.get() + 1);
     count.get()
 }
 
@@ -49,15 +61,18 @@ impl Case {
     }
 
     /// A client has had a whole answer.
-    pub(super) fn answered(&self, with_token: bool) {
-        next(&self.answered);
-        if with_token {
-            next(&self.shown);
-        }
+    pub(super) fn answered(&self, has_token: bool, is_error: bool) {
+        let mut report = self.report.get();
+        report.answers += 1;
+        report.tokens += u64::from(has_token);
+        report.errors += u64::from(is_error);
+        self.report.set(report);
     }
 
-    /// Whole answers, and those with the token of their statement.
-    pub(super) fn answers(&self) -> (u64, u64) {
-        (self.answered.get(), self.shown.get())
+    pub(super) fn report(&self) -> CaseReport {
+        CaseReport {
+            has_lied: self.has_lied.get(),
+            ..self.report.get()
+        }
     }
 }

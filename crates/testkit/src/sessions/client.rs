@@ -203,7 +203,7 @@ impl Client {
             "{} ({token:?}) was answered with {found:?}",
             said()
         );
-        self.case.answered(!found.is_empty());
+        self.case.answered(!found.is_empty(), outcome.error.is_some());
         self.check_transaction(payload, &outcome);
         if outcome.error.is_some() {
             return Ok(());
