@@ -229,6 +229,10 @@ impl Connect<'_> {
             match login.on_payload(frame.payload())? {
                 ClientStep::Send(payload) => channel.queue(&mut frame.next_seq(), &payload),
                 ClientStep::Wait => {}
+                ClientStep::Ready { .. } if channel.unread() > 0 => {
+                    // It would be taken for the answer to the first statement.
+                    return Err(ConnectFailure::Unfit("it said more than the answer to the login"));
+                }
                 ClientStep::Ready { capabilities, status } if capabilities.contains(self.key.shaping) => {
                     return Ok((greeting, status));
                 }

@@ -103,3 +103,21 @@ fn a_session_does_not_wait_for_one_silent_connection_after_the_other() {
         "the error in place of an answer"
     );
 }
+
+#[test]
+fn what_a_server_says_behind_a_login_is_no_answer() {
+    // One client logs in, without IGNORE_SPACE, so that its statement is the first command of a connection; two do not.
+    let (login, no_login, select) = ([0, 4, 0, 0], [u8::MAX, 0, 0], [0, 0]);
+    let of_clients = [&login[..], &no_login, &no_login, &select, &select].concat();
+    // Behind each OK of a login, in the same write, an OK that nobody has asked for.
+    let (greeting, accepted, more) = (
+        [0, 0],
+        [0, 0, 0],
+        [244, 0, 0, 0, 0, 10, 7, 0, 0, 0, 2, 0, 0, 0, 2],
+    );
+    let connection = [&accepted[..], &more].concat();
+    let of_servers = [&greeting[..], &connection.repeat(20)].concat();
+    let report = run(&SessionCases::new(), &input(&of_clients, &of_servers));
+    assert!(report.has_lied);
+    assert_eq!((report.answers, report.errors), (2, 2), "no connection, twice");
+}
