@@ -1,11 +1,13 @@
 //! Any bytes as a server's answer, in pieces: the scanner ends at the same byte however they are cut, nothing that it counts grows
-//! beyond the bytes, and what is joined into an answer to several statements has the same packets.
+//! beyond the bytes, and what is joined into an answer to several statements has the same packets. Session tracking is read to its end,
+//! and what is taken out of an answer or replaced in it lies inside it.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use shardwright_wire::{
-    AnswerSplice, CapabilityFlags, Feed, Outcome, ResponseScanner, ResponseShape, ScanError, ScanEvent,
+    AnswerSplice, CapabilityFlags, EofPacket, Feed, OkPacket, Outcome, PrepareOk, ResponseScanner, ResponseShape, ScanError,
+    ScanEvent, first_value, session_changes, statement::set_prepared_id,
 };
 
 const SHAPES: [ResponseShape; 6] = [
@@ -51,7 +53,15 @@ fuzz_target!(|input: &[u8]| {
     } else {
         assert_eq!(whole.is_err(), by_bytes.is_err());
     }
+    packet(bytes, capabilities);
     let Ok((end, ScanEvent::Complete, outcome)) = whole else { return };
+    tracked(&outcome.session_state);
+    let value = first_value(&bytes[..end], capabilities);
+    assert!(value.is_none_or(|value| value.len() < end));
+    let mut numbered = bytes[..end].to_vec();
+    if shape == ResponseShape::Prepare && set_prepared_id(&mut numbered, 7) {
+        assert_eq!(PrepareOk::decode(&numbered[4..]).map(|prepared| prepared.statement_id), Ok(7));
+    }
     let mut splice = AnswerSplice::new(1);
     splice.begin(choice & 0x80 != 0);
     let mut joined = Vec::new();
@@ -60,3 +70,23 @@ fuzz_target!(|input: &[u8]| {
         assert_eq!(splice.has_failed(), outcome.error.is_some());
     }
 });
+
+/// The bytes as one packet of an answer.
+fn packet(bytes: &[u8], capabilities: CapabilityFlags) {
+    if let Ok(ok) = OkPacket::decode(bytes, capabilities) {
+        tracked(ok.session_state);
+    }
+    let _ = (EofPacket::decode(bytes), PrepareOk::decode(bytes));
+    tracked(bytes);
+}
+
+/// A block of session tracking has an end, and what was read up to an error is written as it was read.
+fn tracked(block: &[u8]) {
+    let changes: Vec<_> = session_changes(block).collect();
+    assert!(changes.len() <= block.len());
+    let mut written = Vec::new();
+    let read = || changes.iter().map_while(|change| change.as_ref().ok());
+    read().for_each(|change| change.encode(&mut written));
+    let again: Vec<_> = session_changes(&written).collect();
+    assert!(read().eq(again.iter().flatten()), "{changes:?} is read as {again:?}");
+}

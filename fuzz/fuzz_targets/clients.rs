@@ -1,22 +1,62 @@
-//! Any bytes as what a client says: commands, logins, packets. They are decoded or refused, and a command that was decoded is written
-//! as it was read.
+//! Any bytes as what a client says: commands and their parameters, logins, packets, PROXY headers, statements of administrators.
+//! They are decoded or refused, and a command that was decoded is written as it was read.
 
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
-use shardwright_wire::{CapabilityFlags, ChangeUser, ClientHello, Command, Greeting, capability, take_packet};
+use shardwright_proxy::in_process::{is_admin_statement, proxy_header};
+use shardwright_wire::binary::{BinaryValue, ParameterType, execute_parameters};
+use shardwright_wire::{CapabilityFlags, ChangeUser, ClientHello, Command, capability, take_packet};
 
 fuzz_target!(|bytes: &[u8]| {
-    let _ = ClientHello::decode(bytes);
-    let _ = Greeting::decode(bytes);
+    login(bytes);
+    header(bytes);
     let _ = take_packet(bytes, 1 << 16);
+    if let Ok(text) = std::str::from_utf8(bytes) {
+        let _ = is_admin_statement(text);
+    }
     let Ok(command) = Command::decode(bytes) else { return };
-    if let Command::ChangeUser(body) = command {
-        for capabilities in [CapabilityFlags::empty(), capability::UNDERSTOOD] {
-            let _ = ChangeUser::decode(body, capabilities);
+    match command {
+        Command::ChangeUser(body) => {
+            for capabilities in [CapabilityFlags::empty(), capability::UNDERSTOOD] {
+                let _ = ChangeUser::decode(body, capabilities);
+            }
         }
+        Command::StmtExecute { flags, parameters: body, .. } => parameters(u16::from(flags), body),
+        _ => {}
     }
     let mut written = Vec::new();
     command.encode(&mut written);
     assert_eq!(Command::decode(&written), Ok(command));
 });
+
+/// A login that was read is written and read as the same. What is written always gives the length of the proof.
+fn login(bytes: &[u8]) {
+    let Ok(ClientHello::Login(mut login)) = ClientHello::decode(bytes) else { return };
+    login.capabilities |= CapabilityFlags::CLIENT_SECURE_CONNECTION;
+    let again = ClientHello::decode(&login.encode());
+    let Ok(ClientHello::Login(again)) = again else { panic!("{login:?} is read as {again:?}") };
+    assert_eq!((&again.user, &again.database), (&login.user, &login.database));
+}
+
+/// The parameters of an execution, and those of the next one, which leaves their types out.
+fn parameters(count: u16, body: &[u8]) {
+    let mut types: Vec<ParameterType> = Vec::new();
+    let Ok(values) = execute_parameters(body, count, &mut types, |at| at == 1) else { return };
+    assert_eq!(values.len(), usize::from(count));
+    let bytes = values.iter().map(|value| match value {
+        BinaryValue::Bytes(bytes) => bytes.len(),
+        _ => 0,
+    });
+    assert!(bytes.sum::<usize>() <= body.len());
+    let _ = execute_parameters(body, count, &mut types, |_| false);
+}
+
+/// Where a header ends does not depend on how much of what follows has arrived.
+fn header(bytes: &[u8]) {
+    let Ok(Some(len)) = proxy_header(bytes) else { return };
+    assert!(proxy_header(&bytes[..len]).is_ok_and(|found| found == Some(len)));
+    for end in 0..len {
+        assert!(proxy_header(&bytes[..end]).is_ok_and(|found| found.is_none()), "a header that ends at {end} and at {len}");
+    }
+}

@@ -22,6 +22,15 @@ use crate::control::{ApplyError, Expected};
 use crate::failpoint::{FailPoint, FailPoints};
 use crate::shared::Shared;
 
+/// Whether a text is one of the admin port's own statements.
+///
+/// # Errors
+/// It begins like one and is none.
+#[cfg(feature = "in-process")]
+pub fn is_admin_statement(text: &str) -> Result<bool, MysqlError> {
+    Ok(grammar::parse(text)?.is_some())
+}
+
 const ADMIN_USER: &str = "admin";
 const VERSION: &str = concat!("8.0.30-shardwright-admin-", env!("CARGO_PKG_VERSION"));
 /// Largest statement: a whole configuration.

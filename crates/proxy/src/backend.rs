@@ -1,10 +1,10 @@
 //! A connection to a server: what is known of its state, and exchanges that its session does not see.
 
+mod exchange;
 mod reset;
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use rustls::ClientConfig;
@@ -12,8 +12,7 @@ use shardwright_rules::{HostgroupId, ServerTls};
 use shardwright_sql::LexMode;
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
-    Greeting, MysqlError, Outcome, ResponseScanner, ResponseShape, ScanError, ScanEvent, SpliceError,
-    StatusFlags, capability, errors, first_value,
+    Greeting, MysqlError, ResponseScanner, ScanError, SpliceError, StatusFlags, capability, errors,
 };
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::OwnedSemaphorePermit;
@@ -83,6 +82,8 @@ pub(crate) enum BackendError {
     Io(#[from] std::io::Error),
     #[error("the server does not follow the protocol: {0}")]
     Scan(#[from] ScanError),
+    #[error("the server did not answer a command of the proxy's own within {0:?}")]
+    Silent(Duration),
     #[error("the server has not reset the connection")]
     NotReset,
     #[error("the server does not follow the protocol: {0}")]
@@ -224,6 +225,10 @@ impl Connect<'_> {
             match login.on_payload(frame.payload())? {
                 ClientStep::Send(payload) => channel.queue(&mut frame.next_seq(), &payload),
                 ClientStep::Wait => {}
+                ClientStep::Ready { .. } if channel.unread() > 0 => {
+                    // It would be taken for the answer to the first statement.
+                    return Err(ConnectFailure::Unfit("it said more than the answer to the login"));
+                }
                 ClientStep::Ready { capabilities, status } if capabilities.contains(self.key.shaping) => {
                     return Ok((greeting, status));
                 }
@@ -326,82 +331,6 @@ impl Backend {
 }
 
 impl Backend {
-    /// Sends a command and reads its whole answer, which nobody else sees.
-    pub(crate) async fn exchange(&mut self, command: Command<'_>) -> Result<Outcome, BackendError> {
-        self.exchange_with(command, |_| ()).await
-    }
-
-    /// The first value of the answer to a question of the proxy's own; `None` if it is an error, or has no row.
-    pub(crate) async fn exchange_value(&mut self, question: &[u8]) -> Result<Option<Vec<u8>>, BackendError> {
-        let mut answer = Vec::new();
-        let outcome = self.exchange_with(Command::Query(question), |bytes| answer.extend_from_slice(bytes));
-        let outcome = outcome.await?;
-        Ok((outcome.rows > 0)
-            .then(|| first_value(&answer, self.key.shaping))
-            .flatten())
-    }
-
-    async fn exchange_with(
-        &mut self,
-        command: Command<'_>,
-        take: impl FnMut(&[u8]),
-    ) -> Result<Outcome, BackendError> {
-        let mut payload = Vec::new();
-        command.encode(&mut payload);
-        let mut seq = 0;
-        self.channel.queue(&mut seq, &payload);
-        self.receive(command.response_shape(), seq, take).await
-    }
-
-    /// Sends what is queued and reads the answer to it.
-    async fn receive(
-        &mut self,
-        shape: ResponseShape,
-        next_seq: u8,
-        mut take: impl FnMut(&[u8]),
-    ) -> Result<Outcome, BackendError> {
-        self.finish_reset().await?;
-        self.exchanges += 1;
-        self.scanner.begin(shape, next_seq);
-        self.channel.flush().await?;
-        std::future::poll_fn(|cx| self.poll_answer(cx, false, &mut take)).await?;
-        let outcome = self.scanner.outcome().clone();
-        self.may_have_warnings |= outcome.warnings > 0 || outcome.error.is_some();
-        Ok(outcome)
-    }
-
-    /// Reads the rest of an answer. `is_followed`: that of the next command may come with it.
-    fn poll_answer(
-        &mut self,
-        cx: &mut Context<'_>,
-        is_followed: bool,
-        take: &mut impl FnMut(&[u8]),
-    ) -> Poll<Result<(), BackendError>> {
-        loop {
-            let _is_sent = self.channel.poll_flush(cx)?.is_ready();
-            let scanner = &mut self.scanner;
-            let arrived = self.channel.poll_arrived(cx, |channel, _, bytes| {
-                if bytes.is_empty() {
-                    return Err(BackendError::Closed);
-                }
-                let feed = scanner.feed(bytes)?;
-                take(&bytes[..feed.consumed]);
-                if feed.consumed < bytes.len() {
-                    if !is_followed {
-                        return Err(ScanError::NotExpected.into());
-                    }
-                    channel.keep(&bytes[feed.consumed..]);
-                }
-                Ok(feed.event)
-            });
-            match ready!(arrived)?? {
-                ScanEvent::More => {}
-                ScanEvent::Complete => return Poll::Ready(Ok(())),
-                ScanEvent::LocalInfile => return Poll::Ready(Err(ScanError::NotExpected.into())),
-            }
-        }
-    }
-
     /// Follows the server's word on autocommit.
     pub(crate) fn note_status(&mut self, status: Option<StatusFlags>) {
         if let Some(status) = status {

@@ -102,6 +102,12 @@ impl HalfOpen {
         })
     }
 
+    /// Logins under way.
+    #[cfg(feature = "in-process")]
+    pub(crate) fn count(&self) -> usize {
+        self.logins().count
+    }
+
     fn logins(&self) -> MutexGuard<'_, Logins> {
         self.logins.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -21,6 +21,8 @@ mod control;
 mod descriptors;
 mod failpoint;
 mod half_open;
+#[cfg(feature = "in-process")]
+pub mod in_process;
 mod insert_id;
 mod kill;
 mod kill_target;

@@ -54,6 +54,9 @@ mod try_out;
 mod wait;
 mod watch;
 
+#[cfg(feature = "in-process")]
+pub use self::proxied::proxy_header;
+
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -169,7 +172,9 @@ pub(crate) async fn serve(worker: Rc<Worker>, arrival: Arrival) {
         routing: RoutingState::default(),
         statements: SessionStatements::default(),
     };
-    if session.welcome(accepted.names_schema, accepted.seq).await.is_ok() {
+    let welcomed = session.welcome(accepted.names_schema, accepted.seq).await;
+    // Compression begins once, behind the OK of the login; that of COM_CHANGE_USER is compressed already.
+    if welcomed.and_then(|()| session.client.begin_compression()).is_ok() {
         session.run().await;
     }
     session.held.release_all(&session.worker);

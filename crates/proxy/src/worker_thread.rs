@@ -42,7 +42,12 @@ pub(crate) fn start(shared: Arc<Shared>, number: usize) -> io::Result<(WorkerHan
     Ok((handle, thread))
 }
 
-async fn run(worker: Rc<Worker>, mut messages: mpsc::UnboundedReceiver<Message>, load: Arc<AtomicUsize>) {
+/// Runs a worker until the proxy stops.
+pub(crate) async fn run(
+    worker: Rc<Worker>,
+    mut messages: mpsc::UnboundedReceiver<Message>,
+    load: Arc<AtomicUsize>,
+) {
     worker.changed();
     let mut sweep = tokio::time::interval(SWEEP);
     sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);

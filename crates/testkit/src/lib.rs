@@ -19,6 +19,8 @@ mod output;
 mod proxy;
 mod proxysql;
 mod reserved_port;
+#[cfg(feature = "sessions")]
+mod sessions;
 mod world;
 
 pub use cases::cases;
@@ -36,4 +38,6 @@ pub use normalise::Normaliser;
 pub use proxy::{Endpoints, Ports, ProxyError, ProxyOptions, ProxyProcess};
 pub use proxysql::{PROXYSQL_BIN, PROXYSQL_STARTED, ProxySql, ProxySqlError, ProxySqlOptions, real_proxysql};
 pub use reserved_port::ReservedPort;
+#[cfg(feature = "sessions")]
+pub use sessions::{CaseReport, SessionCases};
 pub use world::{WORLD_SHARDS, load_world_oracle, load_world_shards};

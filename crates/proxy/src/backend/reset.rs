@@ -6,6 +6,7 @@
 use shardwright_sql::LexMode;
 use shardwright_wire::{Command, MysqlError, ResponseShape, StatusFlags};
 
+use super::exchange::PATIENCE;
 use super::{Backend, BackendError};
 use crate::backend_statements::BackendStatements;
 use crate::reading::is_read_in;
@@ -75,7 +76,7 @@ impl Backend {
     async fn finish_ahead(&mut self, shape: ResponseShape) -> Result<(), BackendError> {
         self.exchanges += 1;
         self.scanner.begin(shape, 1);
-        std::future::poll_fn(|cx| self.poll_answer(cx, true, &mut |_| ())).await?;
+        self.read_answer(true, PATIENCE, &mut |_| ()).await?;
         let outcome = self.scanner.outcome();
         let is_as_at_first = outcome.status.is_some_and(|status| {
             status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT) == self.first_autocommit

@@ -172,8 +172,11 @@ impl Alignment<'_> {
 
     /// `SET TRANSACTION …`. Whether a statement has used it up cannot be seen, so the connection stays.
     async fn set_next_transaction(&mut self, held: &mut Held) -> Result<(), AlignError> {
-        if let Some(text) = self.settings.next_transaction.take() {
-            run(&mut held.backend, &text).await?;
+        if let Some(text) = &self.settings.next_transaction {
+            let outcome = held.backend.exchange(Command::Query(text)).await?;
+            // Until here the connection may be lost: the next one needs it too.
+            self.settings.next_transaction = None;
+            refused(outcome.error)?;
             held.holds |= Holds::NEXT_TRANSACTION;
         }
         Ok(())
@@ -184,13 +187,15 @@ impl Alignment<'_> {
             Some(PendingKind::Xa) => Holds::XA,
             _ => Holds::TRANSACTION,
         };
-        for text in self.pending.take() {
-            let outcome = held.backend.exchange(Command::Query(&text)).await?;
+        for text in self.pending.texts() {
+            let outcome = held.backend.exchange(Command::Query(text)).await?;
             if let Some(error) = outcome.error {
                 return Err(AlignError::Broken(error));
             }
             held.holds |= hold;
         }
+        // Until here the connection may be lost, and the transaction with it: it is begun again on the next one.
+        self.pending.clear();
         Ok(())
     }
 }

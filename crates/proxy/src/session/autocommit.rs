@@ -132,7 +132,7 @@ async fn turn_on_autocommit(held: &mut Held, has_committed: &mut bool) -> Result
 }
 
 async fn switch_autocommit(held: &mut Held, text: &[u8]) -> Result<(), CheckoutError> {
-    let exchange = held.backend.exchange(Command::Query(text)).await;
+    let exchange = held.backend.exchange_waiting(Command::Query(text)).await;
     let outcome = exchange.map_err(|error| CheckoutError::Fatal(error.for_client()))?;
     if let Some(error) = outcome.error {
         return Err(CheckoutError::Refused(error));

@@ -6,11 +6,11 @@
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
 
 use shardwright_rules::Rejection;
 use shardwright_wire::{CapabilityFlags, Command, ConnectError, MysqlError, errors};
 use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
 
 use super::Session;
 use super::align::{AlignError, Alignment};
@@ -221,6 +221,10 @@ impl Session {
                     return Err(CheckoutError::Refused(error));
                 }
                 Err(AlignError::Broken(error)) => return Err(CheckoutError::Fatal(error)),
+                // The client has waited long enough: another connection may be as silent.
+                Err(AlignError::Lost(error @ BackendError::Silent(_))) => {
+                    return Err(CheckoutError::Refused(error.for_client()));
+                }
                 // Nothing of the statement was sent, so another connection will do.
                 Err(AlignError::Lost(error)) => tracing::debug!(%error, "an idle connection was lost"),
             }
@@ -412,7 +416,7 @@ impl Checkout<'_> {
                     Ok(permit) => return self.connect(member, permit).await,
                     Err(_closed) => return Err(NotConnected::Full),
                 },
-                () = tokio::time::sleep_until(deadline.into()) => return Err(NotConnected::Full),
+                () = tokio::time::sleep_until(deadline) => return Err(NotConnected::Full),
                 () = self.handle.ordered() => return Err(NotConnected::Killed),
             }
         }

@@ -104,8 +104,7 @@ impl Session {
             None => {
                 // The session has done nothing yet that could be asked about.
                 let status = self.status();
-                self.client.send_ok(seq, b"", status, b"").await?;
-                self.client.begin_compression()
+                self.client.send_ok(seq, b"", status, b"").await
             }
         }
     }

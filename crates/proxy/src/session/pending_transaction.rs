@@ -50,9 +50,9 @@ impl PendingTransaction {
         *self = Self::default();
     }
 
-    /// The texts in their order; nothing waits after it.
-    pub(super) fn take(&mut self) -> Vec<Vec<u8>> {
-        std::mem::take(self).texts
+    /// The texts in their order.
+    pub(super) fn texts(&self) -> &[Vec<u8>] {
+        &self.texts
     }
 
     /// Transaction control of the client, which the proxy answers as a server would.
@@ -129,7 +129,7 @@ mod tests {
             last = pending.note(&Statement::new(text.as_bytes(), LexMode::default()));
         }
         last.map_err(|error| error.code)?;
-        let texts = pending.take();
+        let texts = pending.texts();
         Ok(texts
             .iter()
             .map(|text| String::from_utf8_lossy(text).into_owned())

@@ -308,7 +308,7 @@ impl Session {
         if reading != self.settings.reading() {
             return Err(CheckoutError::Refused(read_otherwise()));
         }
-        let outcome = match held.backend.exchange(Command::StmtPrepare(sent)).await {
+        let outcome = match held.backend.exchange_waiting(Command::StmtPrepare(sent)).await {
             Ok(outcome) => outcome,
             Err(error) => return Err(CheckoutError::Fatal(error.for_client())),
         };

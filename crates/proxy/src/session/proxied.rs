@@ -48,6 +48,19 @@ pub(super) async fn client_of(channel: &mut Channel, peer: Peer) -> Result<Peer,
     }
 }
 
+/// The length of the PROXY header that bytes begin with; `None` as long as it is not there whole.
+///
+/// # Errors
+/// They begin with none.
+#[cfg(feature = "in-process")]
+pub fn proxy_header(received: &[u8]) -> Result<Option<usize>, MysqlError> {
+    match read(received) {
+        Said::Header { len, .. } => Ok(Some(len)),
+        Said::Incomplete => Ok(None),
+        Said::Wrong => Err(missing(Peer::Local)),
+    }
+}
+
 /// The error for a connection from a trusted network that does not begin with a header.
 pub(super) fn missing(peer: Peer) -> MysqlError {
     errors::HANDSHAKE_ERROR.with(format_args!(

@@ -63,6 +63,17 @@ fn answers_are_the_same_compressed() {
 }
 
 #[test]
+fn a_client_that_becomes_another_user_stays_compressed() {
+    let proxy = start(&Setup::default());
+    let mut client = Conn::new(options(&proxy, None)).unwrap();
+    let other = mysql::ChangeUserOpts::new()
+        .with_user(Some("other".to_owned()))
+        .with_pass(Some(PASSWORD.to_owned()));
+    client.change_user(other).unwrap();
+    assert!(value(&mut client, "SELECT USER()").starts_with("other@"));
+}
+
+#[test]
 fn compression_goes_inside_tls() {
     let authority = Authority::new().unwrap();
     let proxy = with_certificate(&authority.issue("proxy", &["127.0.0.1"]).unwrap());

@@ -30,6 +30,7 @@ mod prompt_errors;
 mod proxied;
 mod reading;
 mod refuse;
+mod scripted;
 mod several;
 mod sharing;
 mod simulated;
