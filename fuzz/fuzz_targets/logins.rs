@@ -31,7 +31,7 @@ fuzz_target!(|input: &[u8]| {
     let Some((&choice, bytes)) = input.split_first() else { return };
     let privacy = match choice & 1 {
         0 => Privacy::Plain,
-        _ => Privacy::Private,
+        _ => Privacy::Tls,
     };
     client(choice, privacy, bytes);
     server(choice, privacy, bytes);
@@ -102,7 +102,7 @@ fn server(choice: u8, privacy: Privacy, bytes: &[u8]) {
     for payload in payloads {
         match login.on_payload(&payload) {
             Ok(ClientStep::Send(sent)) => {
-                assert!(privacy == Privacy::Private || !shows_password(&sent), "a password that others can read");
+                assert!(privacy == Privacy::Tls || !shows_password(&sent), "a password that others can read");
             }
             Ok(ClientStep::Wait) => {}
             Ok(ClientStep::Ready { capabilities, .. }) => {

@@ -5,7 +5,7 @@ use shardwright_sql::lex::{identifier, reads_alike};
 use shardwright_sql::{StatementClass, TokenKind};
 use shardwright_wire::{MysqlError, errors};
 
-use super::statement_words::words;
+use super::statement_words::{mentions, words};
 
 /// Texts that are kept at most: BEGIN, and savepoints behind it.
 const MAX_TEXTS: usize = 32;
@@ -14,6 +14,8 @@ const MAX_TEXTS: usize = 32;
 #[derive(Debug, Default)]
 pub(super) struct PendingTransaction {
     texts: Vec<Vec<u8>>,
+    /// How many of them begin: the last, and in front of it the one whose access mode MySQL keeps.
+    begins: usize,
     /// Names of the savepoints that are set, the oldest first.
     savepoints: Vec<Vec<u8>>,
     is_xa: bool,
@@ -40,10 +42,15 @@ impl PendingTransaction {
         self.texts.iter().all(|text| reads_alike(text))
     }
 
-    pub(super) fn begin(&mut self, text: &[u8], kind: PendingKind) {
-        self.clear();
-        self.is_xa = kind == PendingKind::Xa;
-        self.texts.push(text.to_vec());
+    /// A transaction begins in place of one that waits. To MySQL, BEGIN behind START TRANSACTION READ ONLY is read only, too.
+    pub(super) fn begin(&mut self, statement: &Statement<'_>) {
+        let mut former = std::mem::take(self);
+        former.texts.truncate(former.begins);
+        former.texts.retain(|text| mentions(text, b"READ"));
+        self.texts.extend(former.texts.pop());
+        self.texts.push(statement.text().to_vec());
+        self.begins = self.texts.len();
+        self.is_xa = statement.pending_kind() == PendingKind::Xa;
     }
 
     pub(super) fn clear(&mut self) {
@@ -69,7 +76,8 @@ impl PendingTransaction {
             ));
         }
         if let Some(end) = statement.transaction_end() {
-            self.texts.truncate(usize::from(end == TransactionEnd::Chained));
+            let stays = end == TransactionEnd::Chained;
+            self.texts.truncate(if stays { self.begins } else { 0 });
             self.savepoints.clear();
             return Ok(());
         }
@@ -123,7 +131,7 @@ mod tests {
     /// What waits after `texts`, or the number of the error of the last one.
     fn after(texts: &[&str]) -> Result<Vec<String>, u16> {
         let mut pending = PendingTransaction::default();
-        pending.begin(b"BEGIN", PendingKind::Local);
+        pending.begin(&Statement::new(b"BEGIN", LexMode::default()));
         let mut last = Ok(());
         for text in texts {
             last = pending.note(&Statement::new(text.as_bytes(), LexMode::default()));
@@ -151,6 +159,21 @@ mod tests {
         ] {
             assert_eq!(after(texts).unwrap(), expected, "{texts:?}");
         }
+    }
+
+    #[test]
+    fn an_access_mode_stays_in_front_of_begin() {
+        let mut pending = PendingTransaction::default();
+        let begins: [&[u8]; 4] = [b"BEGIN", b"START TRANSACTION READ ONLY", b"BEGIN", b"BEGIN WORK"];
+        for text in begins {
+            let read = |text| Statement::new(text, LexMode::default());
+            pending.begin(&read(text));
+            pending.note(&read(b"SAVEPOINT ready")).unwrap();
+        }
+        pending
+            .note(&Statement::new(b"COMMIT AND CHAIN", LexMode::default()))
+            .unwrap();
+        assert_eq!(pending.texts(), [begins[1], begins[3]]);
     }
 
     #[test]

@@ -65,7 +65,7 @@ impl Session {
 
     /// Decides a statement that was understood, and does what was decided.
     async fn decide_and_run(&mut self, statement: &Statement<'_>, frame: &Frame) -> Flow {
-        let (text, seq) = (statement.text(), frame.next_seq());
+        let seq = frame.next_seq();
         let set = match self.plan_set(statement) {
             Ok(set) => set,
             Err(error) => return self.refuse(seq, &error).await,
@@ -85,7 +85,7 @@ impl Session {
             }
             Decided::Own { .. } => self.send_ok(seq, b"").await,
             Decided::DeferBegin => {
-                self.pending.begin(text, statement.pending_kind());
+                self.pending.begin(statement);
                 self.send_ok(seq, b"").await
             }
         }

@@ -131,7 +131,7 @@ impl Client {
         }
         let mut credentials = credentials(self.shaping, self.script.byte());
         credentials.database = (self.script.byte() & 3 == 3).then(|| b"elsewhere".to_vec());
-        let (mut login, answer) = ClientLogin::start(&greeting, &credentials, Privacy::Private)
+        let (mut login, answer) = ClientLogin::start(&greeting, &credentials, Privacy::Tls)
             .expect("the proxy's greeting can be answered");
         self.deliver(&framed(seq, &answer)).await?;
         self.capabilities = self.prove(&mut login).await?;
@@ -161,7 +161,7 @@ impl Client {
 
     async fn change_user(&mut self, greeting: &Greeting) -> Flow {
         let credentials = credentials(self.shaping, 0);
-        let start = ClientLogin::start(greeting, &credentials, Privacy::Private);
+        let start = ClientLogin::start(greeting, &credentials, Privacy::Tls);
         let (mut login, _) = start.expect("it could be answered before");
         let body = [&b"geo\0\0\0"[..], &[45, 0], b"mysql_native_password\0"].concat();
         let mut payload = Vec::new();
