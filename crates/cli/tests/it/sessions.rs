@@ -298,6 +298,8 @@ fn sessions_get_the_same_answers_or_are_refused() {
     let mut random = Random::new(SEED);
     let mut next_id = 1000;
     let mut tally = Tally::default();
+    // What the last session left shows in the next one.
+    let mut last_session = String::new();
     for session in 0..statements / SESSION {
         let in_own_schema = session % 4 == 3;
         let tenant = random.of(&TENANTS);
@@ -322,8 +324,12 @@ fn sessions_get_the_same_answers_or_are_refused() {
             tally.different.push(what);
         }
         if !tally.different.is_empty() {
+            tally
+                .different
+                .push(format!("the session before:\n{last_session}"));
             break;
         }
+        last_session = before.join("\n");
     }
     println!(
         "{statements} statements: {} identical, {} errors on both, {} refused, {} different",

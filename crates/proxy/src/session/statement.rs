@@ -5,7 +5,7 @@ use shardwright_rules::{
     AssumedTable, Destination, Dispatch, Effects, HostgroupId, Outcome as Decided, Rejection, Statement,
 };
 use shardwright_sql::{SessionEffects, StatementClass};
-use shardwright_wire::{MysqlError, ResponseShape};
+use shardwright_wire::{MysqlError, ResponseShape, errors};
 
 use super::checkout::CheckoutError;
 use super::forward::Transmission;
@@ -105,7 +105,15 @@ impl Session {
     /// # Errors
     /// The error for the client.
     pub(super) fn note_pending(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
-        let noted = self.pending.note(statement);
+        let may_chain =
+            statement.transaction_end().is_some() && self.settings.history.has_set("completion_type");
+        let noted = match may_chain && !self.pending.is_empty() {
+            false => self.pending.note(statement),
+            true => Err(errors::UNKNOWN.with(
+                "this session has set completion_type, by which COMMIT and ROLLBACK may begin another transaction or end the connection; the \
+                 proxy cannot do that before the transaction's first statement with a key: end it after that statement",
+            )),
+        };
         if noted.is_err() {
             self.diagnostics.failed_here();
         }

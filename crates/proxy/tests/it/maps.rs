@@ -98,6 +98,14 @@ fn a_transaction_opens_where_its_first_statement_goes() {
         "0",
         "a transaction of nothing leaves nothing"
     );
+
+    client.query_drop("SET completion_type = CHAIN").unwrap();
+    client.query_drop("BEGIN").unwrap();
+    assert_eq!(error(&mut client, "COMMIT").0, 1105, "another one would begin");
+    client.query_drop("UPDATE /* tenant=2 */ t SET who = 24").unwrap();
+    client.query_drop("ROLLBACK").unwrap();
+    assert_eq!(value(&mut client, "SELECT /* tenant=2 */ who FROM t"), "23");
+    assert_eq!(value(&mut admin, held), "1", "the server has begun another");
 }
 
 #[test]
