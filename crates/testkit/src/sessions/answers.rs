@@ -32,7 +32,6 @@ pub(super) enum Answer {
 
 struct Prepared {
     text: Vec<u8>,
-    parameters: u16,
     is_fetched: bool,
 }
 
@@ -222,7 +221,6 @@ impl ServerSession {
         let _next = ResultSetWriter::prepared(&mut out, seq, self.capabilities, &blocks, self.said(claims));
         let prepared = Prepared {
             text: text.to_vec(),
-            parameters,
             is_fetched: false,
         };
         self.prepared.insert(self.last_prepared, prepared);
@@ -234,7 +232,6 @@ impl ServerSession {
             return unknown_statement();
         };
         prepared.is_fetched = false;
-        let _counted = prepared.parameters;
         let text = prepared.text.clone();
         let words = words(&text);
         match self.row(&text, &words) {

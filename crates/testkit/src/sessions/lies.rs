@@ -94,11 +94,7 @@ pub(super) fn lie(case: &Case, script: &Script, mut answer: Vec<u8>, is_awaited:
             error.message.push_str(&String::from_utf8_lossy(&script.raw()));
             answer = failed(&error);
         }
-        13 => {
-            answer = one_packet(&[
-                0xFB, b'/', b'e', b't', b'c', b'/', b'p', b'a', b's', b's', b'w', b'd',
-            ])
-        }
+        13 => answer = one_packet(b"\xFB/etc/passwd"),
         14 => answer = one_packet(&script.raw()),
         _ => answer = script.raw(),
     }
