@@ -44,6 +44,14 @@ pub(crate) struct Target {
 }
 
 impl Target {
+    pub(crate) fn serving(&self) -> Serving<'_> {
+        Serving {
+            member: &self.member,
+            key: &self.key,
+            thread_id: self.thread_id,
+        }
+    }
+
     /// Kills over a connection of its own, beside those that the limit of the server counts: a server whose connections
     /// are all in use must be reached too.
     ///

@@ -101,7 +101,7 @@ impl Session {
         let mut result = Ok(());
         for mut held in self.held.take_all() {
             if result.is_ok() {
-                result = turn_on_autocommit(&mut held, &mut has_committed).await;
+                result = self.turn_on_autocommit(&mut held, &mut has_committed).await;
             }
             match &result {
                 Err(CheckoutError::Fatal(_)) => return result,
@@ -115,32 +115,37 @@ impl Session {
         }
         result
     }
-}
 
-async fn turn_on_autocommit(held: &mut Held, has_committed: &mut bool) -> Result<(), CheckoutError> {
-    if held.backend.autocommit && held.holds.intersects(Holds::TRANSACTION) {
-        // Begun before autocommit was off, and the connection has not heard of that yet. Where it is on, turning it on
-        // commits nothing.
-        switch_autocommit(held, b"SET autocommit=0").await?;
+    async fn turn_on_autocommit(
+        &mut self,
+        held: &mut Held,
+        has_committed: &mut bool,
+    ) -> Result<(), CheckoutError> {
+        if held.backend.autocommit && held.holds.intersects(Holds::TRANSACTION) {
+            // Begun before autocommit was off, and the connection has not heard of that yet. Where it is on, turning it on
+            // commits nothing.
+            self.switch_autocommit(held, b"SET autocommit=0").await?;
+        }
+        if !held.backend.autocommit {
+            self.switch_autocommit(held, b"SET autocommit=1").await?;
+            held.holds.remove(Holds::SAVEPOINTS);
+            *has_committed = true;
+        }
+        Ok(())
     }
-    if !held.backend.autocommit {
-        switch_autocommit(held, b"SET autocommit=1").await?;
-        held.holds.remove(Holds::SAVEPOINTS);
-        *has_committed = true;
-    }
-    Ok(())
-}
 
-async fn switch_autocommit(held: &mut Held, text: &[u8]) -> Result<(), CheckoutError> {
-    let exchange = held.backend.exchange_waiting(Command::Query(text)).await;
-    let outcome = exchange.map_err(|error| CheckoutError::Fatal(error.for_client()))?;
-    if let Some(error) = outcome.error {
-        return Err(CheckoutError::Refused(error));
+    async fn switch_autocommit(&mut self, held: &mut Held, text: &[u8]) -> Result<(), CheckoutError> {
+        let outcome = self
+            .exchange_waiting(&mut held.backend, Command::Query(text))
+            .await?;
+        if let Some(error) = outcome.error {
+            return Err(CheckoutError::Refused(error));
+        }
+        held.backend.note_status(outcome.status);
+        let is_open = |status: StatusFlags| status.contains(StatusFlags::SERVER_STATUS_IN_TRANS);
+        if outcome.status.is_some_and(|status| !is_open(status)) {
+            held.holds.remove(Holds::TRANSACTION);
+        }
+        Ok(())
     }
-    held.backend.note_status(outcome.status);
-    let is_open = |status: StatusFlags| status.contains(StatusFlags::SERVER_STATUS_IN_TRANS);
-    if outcome.status.is_some_and(|status| !is_open(status)) {
-        held.holds.remove(Holds::TRANSACTION);
-    }
-    Ok(())
 }

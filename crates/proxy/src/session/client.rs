@@ -1,7 +1,7 @@
 //! The connection to the client: what is spoken on it, and how answers are sent.
 
 use std::future::poll_fn;
-use std::task::Poll;
+use std::task::{Context, Poll};
 
 use shardwright_wire::{
     AnswerSplice, CapabilityFlags, EofPacket, MysqlError, OkPacket, StatusFlags, write_packet,
@@ -9,6 +9,9 @@ use shardwright_wire::{
 
 use super::{End, Flow};
 use crate::channel::{Channel, Frame};
+
+/// Bytes that a client may send ahead while its statement runs.
+const MAX_SENT_AHEAD: usize = 64 * 1024;
 
 pub(super) struct Client {
     pub(super) channel: Channel,
@@ -52,6 +55,12 @@ impl Client {
         self.send(seq, &payload).await
     }
 
+    /// Whether the client's statements come with attributes.
+    pub(super) fn has_attributes(&self) -> bool {
+        self.capabilities
+            .contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES)
+    }
+
     /// Whether the client is told of changes in its session.
     pub(super) fn tracks_session(&self) -> bool {
         self.capabilities.contains(CapabilityFlags::CLIENT_SESSION_TRACK)
@@ -83,6 +92,18 @@ impl Client {
             self.channel.compress().map_err(|_| End::ClientGone)?;
         }
         Ok(())
+    }
+
+    /// While a server works: ready when the client has gone. What it sends ahead is kept, up to a limit.
+    pub(super) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        while self.channel.unread() < MAX_SENT_AHEAD {
+            match self.channel.poll_fill(cx) {
+                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
+                Poll::Ready(Ok(_)) => {}
+                Poll::Pending => break,
+            }
+        }
+        Poll::Pending
     }
 
     /// Sends one payload.

@@ -14,9 +14,6 @@ use crate::backend::{Backend, BackendError};
 use crate::channel::Channel;
 use crate::kill_target::Serving;
 
-/// Bytes that a client may send ahead while its statement runs.
-const MAX_SENT_AHEAD: usize = 64 * 1024;
-
 /// What to send, and how the answer looks.
 pub(super) struct Transmission<'a> {
     /// Whole packets.
@@ -152,7 +149,7 @@ impl Forwarding<'_, '_> {
                     if let Poll::Ready(Err(error)) = flushed {
                         return Poll::Ready(Err(self.lost(error.into())));
                     }
-                    return self.watch_client(cx);
+                    return self.client.poll_gone(cx).map(|()| Err(Broken::Client));
                 }
             }
         }
@@ -217,18 +214,6 @@ impl Forwarding<'_, '_> {
             .contains(CapabilityFlags::CLIENT_LOCAL_FILES);
         let asked = self.scanner.outcome().infile.as_deref();
         takes && self.client.splice.is_none() && self.file.is_some() && self.file == asked
-    }
-
-    /// While the server works, notices a client that goes away.
-    fn watch_client(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), Broken>> {
-        while self.client.channel.unread() < MAX_SENT_AHEAD {
-            match self.client.channel.poll_fill(cx) {
-                Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(Err(Broken::Client)),
-                Poll::Ready(Ok(_)) => {}
-                Poll::Pending => break,
-            }
-        }
-        Poll::Pending
     }
 
     fn lost(&self, error: BackendError) -> Broken {

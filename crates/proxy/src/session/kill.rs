@@ -1,18 +1,21 @@
 //! Statements that end before their server has answered: KILL, a time limit, a client that has gone.
 
+use std::future::poll_fn;
+use std::task::Poll;
 use std::time::Duration;
 
 use shardwright_rules::{Effects, OnClientGone};
 use shardwright_sql::Shape;
-use shardwright_wire::{MysqlError, errors};
+use shardwright_wire::{Command, MysqlError, Outcome, errors};
 use tokio::sync::oneshot;
 
+use super::checkout::CheckoutError;
 use super::forward::{Broken, Traffic, Transmission, forward};
 use super::held::Held;
 use super::kill_statement::KillStatement;
 use super::watch::{Watch, end};
 use super::{Flow, Session};
-use crate::backend::Backend;
+use crate::backend::{Backend, BackendError};
 use crate::kill::{KillOrder, KillRequest, KillScope, Killed, connection_killed, interrupted};
 use crate::kill_target::Serving;
 
@@ -40,14 +43,44 @@ impl Session {
             ending: None,
         };
         let traffic = forward(&mut self.client, backend, transmission, &mut watch).await;
-        if let (Ok(_), Some(ending)) = (&traffic, watch.ending) {
-            // Until the server has taken the KILL, the connection is nobody's.
-            if let Err(error) = ending.await {
-                tracing::error!(%error, "ending a statement has failed");
-            }
-            backend.may_be_killed = true;
+        if traffic.is_ok() {
+            backend.may_be_killed |= watch.finish().await;
         }
         traffic
+    }
+
+    /// A command of the proxy's own that may wait for other sessions. Meanwhile the client may go, and the session be killed.
+    pub(super) async fn exchange_waiting(
+        &mut self,
+        backend: &mut Backend,
+        command: Command<'_>,
+    ) -> Result<Outcome, CheckoutError> {
+        let target = Serving::by(backend).target();
+        let mut watch = Watch {
+            worker: &self.worker,
+            user: &self.login.user,
+            handle: &self.handle,
+            time_limit: None,
+            ending: None,
+        };
+        let client = &mut self.client;
+        let mut exchange = Box::pin(backend.exchange_waiting(command));
+        let outcome = poll_fn(|cx| {
+            if let Poll::Ready(outcome) = exchange.as_mut().poll(cx) {
+                return Poll::Ready(outcome.map_err(|error| error.for_client()));
+            }
+            let killed = watch.poll(cx, &target.serving()).map(|()| connection_killed());
+            let gone = client.poll_gone(cx).map(|()| BackendError::Closed.for_client());
+            match (killed, gone) {
+                (Poll::Ready(error), _) | (_, Poll::Ready(error)) => Poll::Ready(Err(error)),
+                _ => Poll::Pending,
+            }
+        });
+        let outcome = outcome.await.map_err(CheckoutError::Fatal);
+        drop(exchange);
+        let outcome = outcome?;
+        backend.may_be_killed |= watch.finish().await;
+        Ok(outcome)
     }
 
     /// The client has gone while a server worked at its statement.

@@ -308,10 +308,9 @@ impl Session {
         if reading != self.settings.reading() {
             return Err(CheckoutError::Refused(read_otherwise()));
         }
-        let outcome = match held.backend.exchange_waiting(Command::StmtPrepare(sent)).await {
-            Ok(outcome) => outcome,
-            Err(error) => return Err(CheckoutError::Fatal(error.for_client())),
-        };
+        let outcome = self
+            .exchange_waiting(&mut held.backend, Command::StmtPrepare(sent))
+            .await?;
         if let Some(error) = outcome.error {
             return Err(CheckoutError::Refused(error));
         }

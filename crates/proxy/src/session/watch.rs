@@ -47,6 +47,15 @@ impl Watch<'_> {
         Poll::Pending
     }
 
+    /// Waits until the server has taken a KILL: before that, the connection is nobody's. Whether there was one.
+    pub(super) async fn finish(self) -> bool {
+        let Some(ending) = self.ending else { return false };
+        if let Err(error) = ending.await {
+            tracing::error!(%error, "ending a statement has failed");
+        }
+        true
+    }
+
     /// Tells the server, unless it is told already.
     fn tell(&mut self, order: KillOrder, server: &Serving<'_>) {
         if self.ending.is_some() && order.scope == KillScope::Query {

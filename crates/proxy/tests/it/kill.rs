@@ -228,6 +228,66 @@ fn a_wait_ends() {
     }
 }
 
+/// Ends the connections that proxies have in a schema.
+fn close_connections_in(name: &str) {
+    let connections = format!(
+        "SELECT id FROM information_schema.processlist WHERE db = '{name}' AND user = '{}'",
+        support::USER
+    );
+    let kill = |row: Vec<Option<String>>| format!("KILL {}", row[0].as_ref().unwrap());
+    let found = server().run(&connections).unwrap();
+    assert!(!found.is_empty(), "nobody is in {name}");
+    for statement in found.into_iter().map(kill) {
+        server().run(statement).unwrap();
+    }
+    eventually(PATIENCE, || server().run(&connections).unwrap().is_empty());
+}
+
+#[test]
+fn what_the_proxy_asks_for_a_session_ends_with_it() {
+    const TEXT: &str = "SELECT a FROM kill_prepare.t";
+    let proxy = support::start(&Setup::default());
+    let name = "kill_prepare";
+    let mut lock = locker(name);
+    // The server has forgotten the statement and must be asked to prepare it again, which waits for the lock.
+    let mut client = proxy.connect(Some(name));
+    let statement = client.prep(TEXT).unwrap();
+    close_connections_in(name);
+    lock.query_drop(LOCK).unwrap();
+    let number = client.connection_id();
+    let waits = thread::spawn(move || {
+        let code = match client.exec_drop(&statement, ()) {
+            Err(mysql::Error::MySqlError(error)) => error.code,
+            other => panic!("{other:?}"),
+        };
+        (code, client)
+    });
+    eventually(PATIENCE, || running(TEXT) == 1);
+    let mut killer = proxy.connect(None);
+    killer.query_drop(format!("KILL QUERY {number}")).unwrap();
+    let (code, mut client) = waits.join().unwrap();
+    assert_eq!(code, 1317);
+    assert_eq!(value(&mut client, "SELECT 7"), "7");
+    drop((client, killer));
+
+    lock.query_drop("UNLOCK TABLES").unwrap();
+    let mut leaves = RawClient::log_in(proxy.running().listen_address());
+    leaves.send(0, &[&[2], name.as_bytes()].concat());
+    assert_eq!(leaves.packet().unwrap()[0], 0);
+    leaves.send(0, &[&[22], TEXT.as_bytes()].concat());
+    let answer: Vec<Vec<u8>> = (0..3).map(|_| leaves.packet().unwrap()).collect();
+    assert_eq!((answer[0][0], answer[2][0]), (0, 0xFE), "{answer:?}");
+    close_connections_in(name);
+    lock.query_drop(LOCK).unwrap();
+    let id = &answer[0][1..5];
+    leaves.send(0, &[&[23], id, &[0, 1, 0, 0, 0]].concat());
+    eventually(PATIENCE, || running(TEXT) == 1);
+    leaves.stream.shutdown(Shutdown::Both).unwrap();
+    let mut admin = proxy.admin();
+    eventually(PATIENCE, || value(&mut admin, CLIENTS) == "0");
+    lock.query_drop("UNLOCK TABLES").unwrap();
+}
+
 #[test]
 fn a_rule_limits_the_time() {
     let proxy = support::start(&Setup {
