@@ -30,10 +30,14 @@ use crate::tls::Loaded;
 pub(crate) const SHAPING: CapabilityFlags = CapabilityFlags::CLIENT_FOUND_ROWS
     .union(CapabilityFlags::CLIENT_MULTI_RESULTS)
     .union(CapabilityFlags::CLIENT_PS_MULTI_RESULTS)
+    .union(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES)
     .union(RESHAPING);
 
-/// The capabilities that change the bytes of answers. Clients are offered those that no server is known to lack.
-pub(crate) const RESHAPING: CapabilityFlags =
+/// What clients are offered as long as no server is known to lack it.
+pub(crate) const OF_EVERY_SERVER: CapabilityFlags = RESHAPING.union(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES);
+
+/// The capabilities that change the bytes of answers: a client that has one needs servers that have it.
+const RESHAPING: CapabilityFlags =
     CapabilityFlags::CLIENT_DEPRECATE_EOF.union(CapabilityFlags::CLIENT_SESSION_TRACK);
 
 /// What is spoken on both sides beside those.
@@ -112,6 +116,8 @@ pub(crate) struct Backend {
     pub(crate) may_be_killed: bool,
     pub(crate) key: PoolKey,
     pub(crate) is_mariadb: bool,
+    /// Attributes stand before the text of a query.
+    takes_attributes: bool,
     pub(crate) schema: Option<Arc<str>>,
     /// `None`: as the login left it.
     pub(crate) names: Option<SetNames>,
@@ -151,6 +157,13 @@ pub(crate) struct Connect<'a> {
     pub(crate) scratch: Scratch,
 }
 
+/// What a login has come to.
+struct LoggedIn {
+    greeting: Greeting,
+    status: StatusFlags,
+    capabilities: CapabilityFlags,
+}
+
 /// A connection to a server, before its greeting.
 pub(crate) async fn dial(member: &MemberRuntime) -> std::io::Result<Socket> {
     if member.port == 0 {
@@ -172,8 +185,11 @@ impl Connect<'_> {
 
     async fn open_untimed(self) -> Result<Backend, ConnectFailure> {
         let mut channel = Channel::new(dial(self.member).await?, self.scratch.clone());
-        let (greeting, status) = self.log_in(&mut channel).await?;
-        self.member.greeted(&greeting);
+        let LoggedIn {
+            greeting,
+            status,
+            capabilities,
+        } = self.log_in(&mut channel).await?;
         if !is_read_in(LexMode::default(), status, greeting.is_mariadb()) {
             return Err(ConnectFailure::Unfit(
                 "its sql_mode has ANSI_QUOTES or NO_BACKSLASH_ESCAPES, under which statements cannot be routed",
@@ -188,6 +204,7 @@ impl Connect<'_> {
             may_be_killed: false,
             key: self.key,
             is_mariadb: greeting.is_mariadb(),
+            takes_attributes: capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES),
             schema: self.schema,
             names: None,
             autocommit: status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT),
@@ -205,11 +222,13 @@ impl Connect<'_> {
         })
     }
 
-    async fn log_in(&self, channel: &mut Channel) -> Result<(Greeting, StatusFlags), ConnectFailure> {
+    async fn log_in(&self, channel: &mut Channel) -> Result<LoggedIn, ConnectFailure> {
         let credentials = self.credentials();
+        let needed = self.key.shaping - CapabilityFlags::CLIENT_QUERY_ATTRIBUTES;
         let mut frame = Frame::default();
         login_packet(channel, &mut frame).await?;
         let greeting = ClientLogin::greeting(frame.payload())?;
+        self.member.greeted(&greeting);
         let mut seq = frame.next_seq();
         if let Some(config) = self.config(&greeting)? {
             channel.queue(&mut seq, &ClientLogin::tls_request(&greeting, &credentials));
@@ -229,8 +248,12 @@ impl Connect<'_> {
                     // It would be taken for the answer to the first statement.
                     return Err(ConnectFailure::Unfit("it said more than the answer to the login"));
                 }
-                ClientStep::Ready { capabilities, status } if capabilities.contains(self.key.shaping) => {
-                    return Ok((greeting, status));
+                ClientStep::Ready { capabilities, status } if capabilities.contains(needed) => {
+                    return Ok(LoggedIn {
+                        greeting,
+                        status,
+                        capabilities,
+                    });
                 }
                 ClientStep::Ready { .. } => {
                     return Err(ConnectFailure::Unfit(
@@ -312,6 +335,7 @@ impl Backend {
             may_be_killed: false,
             key,
             is_mariadb: true,
+            takes_attributes: false,
             schema: None,
             names: None,
             autocommit: true,
@@ -331,6 +355,11 @@ impl Backend {
 }
 
 impl Backend {
+    /// Whether query attributes can be sent to it: a client that has any has asked for that, and the server knows them.
+    pub(crate) fn takes_attributes(&self) -> bool {
+        self.takes_attributes
+    }
+
     /// Follows the server's word on autocommit.
     pub(crate) fn note_status(&mut self, status: Option<StatusFlags>) {
         if let Some(status) = status {

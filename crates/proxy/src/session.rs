@@ -38,6 +38,7 @@ mod prepared;
 mod prepared_here;
 mod proof;
 mod proxied;
+mod query;
 mod questions;
 mod requirements;
 mod reset;
@@ -69,6 +70,7 @@ use self::held::HeldConnections;
 use self::hidden_variables::HiddenVariables;
 use self::login::Login;
 use self::pending_transaction::PendingTransaction;
+use self::query::Query;
 use self::routing_state::RoutingState;
 use self::settings::Settings;
 use self::statements::SessionStatements;
@@ -211,7 +213,10 @@ impl Session {
         match command {
             Command::Quit => Err(End::ClientGone),
             Command::Ping => self.send_ok(seq, b"").await,
-            Command::Query(text) => self.query(text, frame).await,
+            Command::Query(body) => match Query::split(frame, body, self.client.has_attributes()) {
+                Ok((query, text)) => self.query(text, query).await,
+                Err(error) => self.client.send_error(seq, &malformed(error)).await,
+            },
             Command::InitDb(name) => self.init_db(name, seq).await,
             Command::FieldList { table, .. } => self.field_list(table, frame).await,
             Command::StmtPrepare(text) => self.prepare(text, seq).await,

@@ -15,6 +15,7 @@
 //! ```
 
 mod answers;
+mod attributes;
 mod case;
 mod client;
 mod commands;

@@ -102,20 +102,28 @@ pub struct ParameterType {
 }
 
 impl ParameterType {
+    /// Reads a type and its flags.
+    ///
+    /// # Errors
+    /// A type that does not exist.
+    pub fn of([column_type, flags]: [u8; 2]) -> Result<Self, DecodeError> {
+        let column_type = ColumnType::try_from(column_type)
+            .map_err(|_| DecodeError::Malformed("a parameter type that does not exist"))?;
+        Ok(Self {
+            column_type,
+            is_unsigned: flags & 0x80 != 0,
+        })
+    }
+
     /// The types of parameters, two bytes each, as COM_STMT_EXECUTE has them.
     ///
     /// # Errors
     /// A type that does not exist.
     pub fn list(bytes: &[u8]) -> Result<Vec<Self>, DecodeError> {
-        let read = |pair: &[u8]| {
-            let column_type = ColumnType::try_from(pair[0])
-                .map_err(|_| DecodeError::Malformed("a parameter type that does not exist"))?;
-            Ok(Self {
-                column_type,
-                is_unsigned: pair[1] & 0x80 != 0,
-            })
-        };
-        bytes.chunks_exact(2).map(read).collect()
+        bytes
+            .chunks_exact(2)
+            .map(|pair| Self::of([pair[0], pair[1]]))
+            .collect()
     }
 }
 
@@ -144,9 +152,24 @@ pub fn execute_parameters<'a>(
     if types.len() != count {
         return Err(DecodeError::Malformed("parameters without types"));
     }
-    let mut values = Vec::with_capacity(count);
+    parameter_values(nulls, types, reader.take_rest(), is_long_data)
+}
+
+/// Reads the values of parameters, behind their types.
+///
+/// # Errors
+/// [`DecodeError`].
+pub fn parameter_values<'a>(
+    nulls: &[u8],
+    types: &[ParameterType],
+    values: &'a [u8],
+    is_long_data: impl Fn(usize) -> bool,
+) -> Result<Vec<BinaryValue<'a>>, DecodeError> {
+    let mut reader = Reader::new(values);
+    let mut values = Vec::with_capacity(types.len());
     for (at, parameter) in types.iter().enumerate() {
-        let is_null = nulls[at / 8] & (1 << (at % 8)) != 0;
+        let byte = nulls.get(at / 8).ok_or(DecodeError::Truncated)?;
+        let is_null = byte >> (at % 8) & 1 == 1;
         values.push(match is_null {
             _ if is_long_data(at) => BinaryValue::LongData,
             true => BinaryValue::Null,
@@ -157,7 +180,11 @@ pub fn execute_parameters<'a>(
     Ok(values)
 }
 
-fn value<'a>(reader: &mut Reader<'a>, parameter: ParameterType) -> Result<BinaryValue<'a>, DecodeError> {
+/// Reads a value that is neither NULL nor sent in pieces.
+pub(crate) fn value<'a>(
+    reader: &mut Reader<'a>,
+    parameter: ParameterType,
+) -> Result<BinaryValue<'a>, DecodeError> {
     use ColumnType as T;
     let signed = |value: i64, mask: u64| {
         if parameter.is_unsigned {

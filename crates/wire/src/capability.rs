@@ -9,7 +9,7 @@ pub const REQUIRED: C = C::CLIENT_PROTOCOL_41.union(C::CLIENT_SECURE_CONNECTION)
 /// ([`crate::FrameCodec`]), from the first packet behind the login on; whoever claims or offers it must do that.
 ///
 /// Left out on purpose, because each changes the layout of packets: `CLIENT_ZSTD_COMPRESSION_ALGORITHM`, `CLIENT_SSL`, `CLIENT_OPTIONAL_RESULTSET_METADATA`,
-/// `CLIENT_QUERY_ATTRIBUTES`, `MULTI_FACTOR_AUTHENTICATION`. MariaDB's extended capabilities are never claimed.
+/// `MULTI_FACTOR_AUTHENTICATION`. MariaDB's extended capabilities are never claimed.
 pub const UNDERSTOOD: C = REQUIRED
     .union(C::CLIENT_LONG_PASSWORD)
     .union(C::CLIENT_FOUND_ROWS)
@@ -31,14 +31,16 @@ pub const UNDERSTOOD: C = REQUIRED
     .union(C::CLIENT_CONNECT_ATTRS)
     .union(C::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA)
     .union(C::CLIENT_SESSION_TRACK)
+    .union(C::CLIENT_QUERY_ATTRIBUTES)
     .union(C::CLIENT_DEPRECATE_EOF);
 
 /// What a server built on this crate may offer before it knows more: everything understood except what asks for
-/// work beyond packets (compression, `LOAD DATA LOCAL`, several statements in one query, session tracking).
+/// work beyond packets (compression, `LOAD DATA LOCAL`, several statements in one query, session tracking, query attributes).
 pub const SERVER_BASE: C = UNDERSTOOD
     .difference(C::CLIENT_COMPRESS)
     .difference(C::CLIENT_LOCAL_FILES)
     .difference(C::CLIENT_MULTI_STATEMENTS)
     .difference(C::CLIENT_SESSION_TRACK)
+    .difference(C::CLIENT_QUERY_ATTRIBUTES)
     .difference(C::CLIENT_NO_SCHEMA)
     .difference(C::CLIENT_ODBC);

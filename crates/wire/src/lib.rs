@@ -23,6 +23,7 @@ mod handshake;
 mod login;
 mod outcome;
 mod packet;
+pub mod query_attributes;
 mod response;
 mod response_scanner;
 mod result_set;

@@ -1,12 +1,14 @@
 //! Commands of the proxy's own: their answers are for nobody else.
 //!
-//! Nobody watches the client meanwhile, so such a command has a limit of time: a server that falls silent within an answer would
-//! keep the session, and the connection, for ever.
+//! Such a command has a limit of time: a server that falls silent within an answer would keep the session, and the connection,
+//! for ever.
 
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
-use shardwright_wire::{Command, Outcome, ResponseShape, ScanError, ScanEvent, first_value};
+use shardwright_wire::{
+    Command, Outcome, ResponseShape, ScanError, ScanEvent, first_value, query_attributes,
+};
 
 use super::{Backend, BackendError};
 
@@ -48,11 +50,22 @@ impl Backend {
         patience: Duration,
         take: impl FnMut(&[u8]),
     ) -> Result<Outcome, BackendError> {
+        let seq = self.queue(command);
+        self.receive(command.response_shape(), seq, patience, take).await
+    }
+
+    /// Queues a command; the sequence number of its answer.
+    pub(super) fn queue(&mut self, command: Command<'_>) -> u8 {
         let mut payload = Vec::new();
-        command.encode(&mut payload);
+        match command {
+            Command::Query(text) if self.takes_attributes => {
+                Command::Query(&[query_attributes::NONE, text].concat()).encode(&mut payload);
+            }
+            _ => command.encode(&mut payload),
+        }
         let mut seq = 0;
         self.channel.queue(&mut seq, &payload);
-        self.receive(command.response_shape(), seq, patience, take).await
+        seq
     }
 
     /// Sends what is queued and reads the answer to it.

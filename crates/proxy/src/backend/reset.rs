@@ -48,12 +48,6 @@ impl Backend {
         self.autocommit = self.first_autocommit;
     }
 
-    fn queue(&mut self, command: Command<'_>) {
-        let mut payload = Vec::new();
-        command.encode(&mut payload);
-        self.channel.queue(&mut 0, &payload);
-    }
-
     /// SET NAMES of the login, where a reset forgets it.
     fn login_names(&self) -> Option<String> {
         let names = SetNames::of_login(self.key.collation).filter(|_| !self.is_mariadb);

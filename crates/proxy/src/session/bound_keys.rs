@@ -2,24 +2,25 @@
 
 use shardwright_rules::KeyValue;
 use shardwright_wire::ColumnType;
-use shardwright_wire::binary::{BinaryValue, ParameterType, execute_parameters};
+use shardwright_wire::binary::{BinaryValue, ParameterType, parameter_values};
 
+use super::execute_parameters::ExecuteParameters;
 use super::statements::LongData;
 
 /// From here on two integers can be one `DOUBLE`.
 const EXACT: f64 = 9_007_199_254_740_992.0;
 
-/// Each parameter of an execution as a key; `None` where it is none. `block` is what follows the iteration count, `types` are
-/// those that hold for it. `None` for a block that cannot be read: its values place nothing.
+/// Each parameter of an execution as a key; `None` where it is none. `types` are those that hold for it. `None` for values
+/// that cannot be read: they place nothing.
 pub(super) fn bound_keys(
-    block: &[u8],
-    count: u16,
+    parameters: &ExecuteParameters<'_>,
     types: &[u8],
     long_data: &[LongData],
 ) -> Option<Vec<Option<KeyValue>>> {
-    let mut types = ParameterType::list(types).ok()?;
+    let types = ParameterType::list(types).ok()?;
     let pieces = |at: usize| long_data.iter().find(|data| usize::from(data.parameter) == at);
-    let values = execute_parameters(block, count, &mut types, |at| pieces(at).is_some()).ok()?;
+    let is_in_pieces = |at| pieces(at).is_some();
+    let values = parameter_values(parameters.null_bitmap, &types, parameters.values, is_in_pieces).ok()?;
     let keys = values
         .iter()
         .zip(&types)
@@ -68,6 +69,7 @@ fn whole(n: f64) -> Option<KeyValue> {
 
 #[cfg(test)]
 mod tests {
+    use super::super::execute_parameters::Executed;
     use super::*;
 
     #[test]
@@ -110,14 +112,21 @@ mod tests {
             parameter: 1,
             bytes: b"eu".to_vec(),
         }];
-        let keys = bound_keys(&[0, 0, 7, 0, 0, 0], 2, &types, &pieces).unwrap();
+        let keys = |block: &[u8], pieces| {
+            let of = Executed {
+                parameters: 2,
+                long_data: pieces,
+                has_attributes: false,
+            };
+            bound_keys(&ExecuteParameters::split(0, block, of).unwrap(), &types, pieces)
+        };
         assert_eq!(
-            keys,
+            keys(&[0, 0, 7, 0, 0, 0], &pieces).unwrap(),
             [Some(KeyValue::Integer(7)), Some(KeyValue::Text("eu".into()))]
         );
-        assert_eq!(bound_keys(&[0, 0, 7, 0, 0, 0], 2, &types, &[]), None);
+        assert_eq!(keys(&[0, 0, 7, 0, 0, 0], &[]), None);
         assert_eq!(
-            bound_keys(&[1, 0, 1, b'x'], 2, &types, &[]).unwrap(),
+            keys(&[1, 0, 1, b'x'], &[]).unwrap(),
             [None, Some(KeyValue::Text("x".into()))]
         );
     }

@@ -11,7 +11,7 @@ use tokio::time::Instant;
 
 use super::proof::{Dialogue, Known, Verdict};
 use super::{Flow, Session, proxied};
-use crate::backend::{BASE, RESHAPING, SHAPING};
+use crate::backend::{BASE, OF_EVERY_SERVER, SHAPING};
 use crate::channel::Channel;
 use crate::half_open::{LoginPermit, Origin};
 use crate::listen_address::{ListenAddress, Peer};
@@ -186,7 +186,7 @@ async fn log_in(worker: &Worker, channel: &mut Channel, connection_id: u32, peer
     offered.set(CapabilityFlags::CLIENT_SSL, has_tls);
     let version = &worker.shared.server_version;
     let version = version.greeted(&worker.snapshot(), &worker.scratch).await;
-    offered.remove(worker.snapshot().lacks() & RESHAPING);
+    offered.remove(worker.snapshot().lacks() & OF_EVERY_SERVER);
     let greeting = Greeting::native(version, connection_id, scramble, offered, UTF8MB4_GENERAL_CI);
     let mut seq = 0;
     channel.queue(&mut seq, &greeting.encode());

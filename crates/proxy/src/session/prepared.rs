@@ -8,7 +8,7 @@ use shardwright_wire::{Command, MysqlError, PrepareOk, ResponseShape, append_pac
 
 use super::bound_keys::bound_keys;
 use super::checkout::CheckoutError;
-use super::execute_parameters::ExecuteParameters;
+use super::execute_parameters::{ExecuteParameters, Executed, wrong_arguments};
 use super::forward::Transmission;
 use super::held::Held;
 use super::local_file::local_file;
@@ -140,15 +140,16 @@ impl Session {
         let Some(prepared) = self.statements.get_mut(id) else {
             return self.refuse(seq, &unknown(id, "mysqld_stmt_execute")).await;
         };
-        let Some(parameters) = ExecuteParameters::split(flags, block, prepared.parameters) else {
-            return self
-                .refuse(
-                    seq,
-                    &errors::WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute"),
-                )
-                .await;
+        let executed = Executed {
+            parameters: prepared.parameters,
+            long_data: &prepared.long_data,
+            has_attributes: self.client.has_attributes(),
         };
-        if let Some(types) = parameters.types {
+        let parameters = match ExecuteParameters::split(flags, block, executed) {
+            Ok(parameters) => parameters,
+            Err(error) => return self.refuse(seq, &error).await,
+        };
+        if let Some(types) = &parameters.types {
             prepared.types = types.to_vec();
         }
         let is_typed = prepared.types.len() == 2 * usize::from(prepared.parameters);
@@ -157,18 +158,13 @@ impl Session {
             false => parameters.types_of_nulls(prepared.parameters),
         };
         let Some(types) = types else {
-            return self
-                .refuse(
-                    seq,
-                    &errors::WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute"),
-                )
-                .await;
+            return self.refuse(seq, &wrong_arguments()).await;
         };
         let text = prepared.text.clone();
         let schema = prepared.schema.clone();
         let reading = prepared.reading.clone();
         let bound = (self.login.snapshot.binds_keys && prepared.parameters > 0)
-            .then(|| bound_keys(block, prepared.parameters, &types, &prepared.long_data))
+            .then(|| bound_keys(&parameters, &types, &prepared.long_data))
             .flatten();
         let mut statement = Statement::new(&text, reading.mode).sent_as(SentAs::Execute);
         if let Some(bound) = &bound {
@@ -178,7 +174,8 @@ impl Session {
             return self.answer(question, Rows::Binary, seq).await;
         }
         if prepared::is_text(&statement) || is_comment_only(&statement) {
-            return self.execute_text(&text, &reading, seq).await;
+            let attributes = parameters.as_query_attributes(self.client.has_attributes());
+            return self.execute_text(&text, &attributes, &reading, seq).await;
         }
         let outer = std::mem::replace(&mut self.settings.schema, schema);
         let flow = self
@@ -228,7 +225,8 @@ impl Session {
                 return self.not_checked_out(error, seq).await;
             }
         };
-        let Packets { bytes, next_seq } = self.execution(id, server_id, parameters, types);
+        let takes_attributes = held.backend.takes_attributes();
+        let Packets { bytes, next_seq } = self.execution(id, server_id, parameters, types, takes_attributes);
         if next_seq != seq {
             self.held.keep_or_give(held, &self.worker.pool);
             return self.refuse(seq, &other_packets()).await;
@@ -330,6 +328,7 @@ impl Session {
         server_id: u32,
         parameters: &ExecuteParameters<'_>,
         types: &[u8],
+        takes_attributes: bool,
     ) -> Packets {
         let mut bytes = Vec::new();
         let long_data = self
@@ -353,7 +352,7 @@ impl Session {
             }
         }
         let mut payload = Vec::new();
-        parameters.encode(server_id, types, &mut payload);
+        parameters.encode(server_id, types, takes_attributes, &mut payload);
         let mut seq = 0;
         write_packet(&mut bytes, &mut seq, &payload);
         Packets { bytes, next_seq: seq }

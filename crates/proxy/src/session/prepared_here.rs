@@ -9,7 +9,7 @@ use shardwright_sql::lex::reads_alike;
 use shardwright_wire::{ColumnDefinition, PrepareOk, ResultSetWriter, append_packet};
 
 use super::prepared::read_otherwise;
-use super::statement::query_frame;
+use super::query::{Query, frame_of};
 use super::statement_words::other_packets;
 use super::statements::SessionStatement;
 use super::{Flow, Session};
@@ -45,14 +45,24 @@ impl Session {
     }
 
     /// Executes what changes the session.
-    pub(super) async fn execute_text(&mut self, text: &[u8], reading: &Reading, seq: u8) -> Flow {
+    pub(super) async fn execute_text(
+        &mut self,
+        text: &[u8],
+        attributes: &[u8],
+        reading: &Reading,
+        seq: u8,
+    ) -> Flow {
         if !reads_alike(text) && reading.mode != self.settings.mode {
             return self.refuse(seq, &read_otherwise()).await;
         }
-        let frame = query_frame(text);
+        let frame = frame_of(attributes, text);
         if frame.next_seq() != seq {
             return self.refuse(seq, &other_packets()).await;
         }
-        Box::pin(self.query(text, &frame)).await
+        let query = Query {
+            frame: &frame,
+            attributes,
+        };
+        Box::pin(self.query(text, query)).await
     }
 }

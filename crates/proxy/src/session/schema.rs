@@ -9,6 +9,7 @@ use shardwright_sql::{LexMode, TokenKind};
 use shardwright_wire::{ResponseShape, SessionChange, errors};
 
 use super::login::schema_name;
+use super::query::Query;
 use super::{Flow, Session};
 use crate::channel::Frame;
 
@@ -66,7 +67,11 @@ impl Session {
             }
         };
         let routed = self.routed_statement(&statement, &route, None);
-        self.relay(&routed, frame, ResponseShape::Definitions).await
+        let command = Query {
+            frame,
+            attributes: &[],
+        };
+        self.relay(&routed, command, ResponseShape::Definitions).await
     }
 }
 

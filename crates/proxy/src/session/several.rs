@@ -27,12 +27,11 @@ use shardwright_sql::{LexMode, Lexer, StatementClass, TokenKind};
 use shardwright_wire::{AnswerSplice, MysqlError, errors};
 
 use super::local_file::local_file;
+use super::query::Query;
 use super::schema::named_schema;
 use super::set_statement::SetPlan;
-use super::statement::query_frame;
 use super::statement_words::{asks, kill_text, rejected, unroutable, words_in};
 use super::{Flow, Session};
-use crate::channel::Frame;
 
 /// Statements of one text.
 const MAX_PARTS: usize = 10_000;
@@ -65,24 +64,26 @@ impl Session {
     }
 
     /// Runs the statements of a text.
-    pub(super) async fn several(&mut self, text: &[u8], frame: &Frame) -> Flow {
+    pub(super) async fn several(&mut self, text: &[u8], query: Query<'_>) -> Flow {
+        let seq = query.frame.next_seq();
         let parts = parts(text, self.settings.mode);
         if let Err(error) = self.is_one_place(&parts) {
-            return self.refuse(frame.next_seq(), &error).await;
+            return self.refuse(seq, &error).await;
         }
-        self.client.splice = Some(AnswerSplice::new(frame.next_seq()));
-        let flow = self.run_parts(&parts).await;
+        self.client.splice = Some(AnswerSplice::new(seq));
+        let flow = self.run_parts(&parts, query).await;
         self.client.splice = None;
         flow
     }
 
-    async fn run_parts(&mut self, parts: &[&[u8]]) -> Flow {
+    /// All statements have the attributes of their text, as on a server.
+    async fn run_parts(&mut self, parts: &[&[u8]], query: Query<'_>) -> Flow {
         let mode = self.settings.mode;
         for (at, part) in parts.iter().enumerate() {
             if let Some(splice) = &mut self.client.splice {
                 splice.begin(at + 1 < parts.len());
             }
-            let frame = query_frame(part);
+            let frame = query.frame_of(part);
             if is_nothing(&Statement::new(part, self.settings.mode)) {
                 let error =
                     errors::PARSE.with("You have an error in your SQL syntax: nothing stands before ';'");
@@ -91,7 +92,11 @@ impl Session {
             if self.settings.mode != mode {
                 return self.refuse(frame.next_seq(), &read_otherwise()).await;
             }
-            Box::pin(self.query(part, &frame)).await?;
+            let query = Query {
+                frame: &frame,
+                attributes: query.attributes,
+            };
+            Box::pin(self.query(part, query)).await?;
             if self.client.splice.as_ref().is_some_and(AnswerSplice::has_failed) {
                 break;
             }

@@ -12,6 +12,7 @@ use super::forward::Transmission;
 use super::held::Held;
 use super::holds::{Ending, Holds};
 use super::local_file::local_file;
+use super::query::Query;
 use super::questions::Rows;
 use super::requirements::Requirements;
 use super::set_statement::SetPlan;
@@ -20,7 +21,6 @@ use super::statement_words::{
     unroutable,
 };
 use super::{Flow, Session};
-use crate::channel::Frame;
 
 /// A statement on its way to a server.
 pub(super) struct RoutedStatement<'a> {
@@ -35,14 +35,14 @@ pub(super) struct RoutedStatement<'a> {
 
 impl Session {
     /// COM_QUERY.
-    pub(super) async fn query(&mut self, text: &[u8], frame: &Frame) -> Flow {
-        let seq = frame.next_seq();
+    pub(super) async fn query(&mut self, text: &[u8], query: Query<'_>) -> Flow {
+        let seq = query.frame.next_seq();
         let statement = Statement::new(text, self.settings.mode);
         if is_comment_only(&statement) {
             return self.send_ok(seq, b"").await;
         }
         if self.is_split(&statement) {
-            return self.several(text, frame).await;
+            return self.several(text, query).await;
         }
         if let Some(text) = kill_text(&statement) {
             return self.kill_statement(text, seq).await;
@@ -57,24 +57,29 @@ impl Session {
         match self.with_values(&statement).await? {
             Some(text) => {
                 let statement = Statement::new(&text, self.settings.mode);
-                self.decide_and_run(&statement, &query_frame(&text)).await
+                let frame = query.frame_of(&text);
+                let query = Query {
+                    frame: &frame,
+                    ..query
+                };
+                self.decide_and_run(&statement, query).await
             }
-            None => self.decide_and_run(&statement, frame).await,
+            None => self.decide_and_run(&statement, query).await,
         }
     }
 
     /// Decides a statement that was understood, and does what was decided.
-    async fn decide_and_run(&mut self, statement: &Statement<'_>, frame: &Frame) -> Flow {
-        let seq = frame.next_seq();
+    async fn decide_and_run(&mut self, statement: &Statement<'_>, query: Query<'_>) -> Flow {
+        let seq = query.frame.next_seq();
         let set = match self.plan_set(statement) {
             Ok(set) => set,
             Err(error) => return self.refuse(seq, &error).await,
         };
         let decision = self.decide(statement);
         match decision.outcome {
-            Decided::Route(route) => self.run_routed(statement, route, set, frame).await,
+            Decided::Route(route) => self.run_routed(statement, route, set, query).await,
             Decided::Reject(rejection) => match self.destination_of_question(statement, &rejection) {
-                Some(route) => self.run_routed(statement, route, set, frame).await,
+                Some(route) => self.run_routed(statement, route, set, query).await,
                 None => self.reject(seq, &rejection).await,
             },
             Decided::Answer { message } => {
@@ -148,9 +153,9 @@ impl Session {
         statement: &Statement<'_>,
         route: Destination,
         set: Option<SetPlan>,
-        frame: &Frame,
+        query: Query<'_>,
     ) -> Flow {
-        let seq = frame.next_seq();
+        let seq = query.frame.next_seq();
         if statement.shape().class == StatementClass::Use {
             return self.use_schema(statement, seq).await;
         }
@@ -169,36 +174,48 @@ impl Session {
         }
         let routed = self.routed_statement(statement, &route, set);
         let own_frame;
-        let frame = match self.sent_text(statement, &route) {
+        let query = match self.sent_text(statement, &route) {
             Some(sent) => {
-                own_frame = query_frame(&sent);
-                &own_frame
+                own_frame = query.frame_of(&sent);
+                Query {
+                    frame: &own_frame,
+                    ..query
+                }
             }
-            None => frame,
+            None => query,
         };
-        if frame.next_seq() != seq {
+        if query.frame.next_seq() != seq {
             return self.refuse(seq, &other_packets()).await;
         }
         if let Err(error) = self.pause(&routed.effects).await {
             return self.refuse(seq, &error).await;
         }
-        self.relay(&routed, frame, ResponseShape::TextResults).await
+        self.relay(&routed, query, ResponseShape::TextResults).await
     }
 
     /// Sends a frame to the server that its statement was routed to, and passes on the answer.
     pub(super) async fn relay(
         &mut self,
         routed: &RoutedStatement<'_>,
-        frame: &Frame,
+        query: Query<'_>,
         shape: ResponseShape,
     ) -> Flow {
-        let seq = frame.next_seq();
+        let seq = query.frame.next_seq();
         let mut held = match self.obtain(routed).await {
             Ok(held) => held,
             Err(error) => return self.not_checked_out(error, seq).await,
         };
         self.note_table_change(routed.statement.shape());
         let file = local_file(routed.statement);
+        let plain = match held.backend.takes_attributes() {
+            true => None,
+            false => query.without_attributes(),
+        };
+        let frame = plain.as_ref().unwrap_or(query.frame);
+        if frame.next_seq() != seq {
+            self.held.keep_or_give(held, &self.worker.pool);
+            return self.refuse(seq, &other_packets()).await;
+        }
         let transmission = Transmission {
             bytes: frame.raw(),
             shape,
@@ -308,14 +325,4 @@ impl Session {
             CheckoutError::Fatal(error) => self.refuse_and_close(&error, seq).await,
         }
     }
-}
-
-/// A COM_QUERY of our own.
-pub(super) fn query_frame(text: &[u8]) -> Frame {
-    let mut payload = Vec::with_capacity(1 + text.len());
-    payload.push(3);
-    payload.extend_from_slice(text);
-    let mut frame = Frame::default();
-    frame.fill(&payload);
-    frame
 }

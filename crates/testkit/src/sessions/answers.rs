@@ -8,6 +8,7 @@ use shardwright_wire::{
     ResultSetWriter, SessionChange, StatusFlags, append_packet, errors,
 };
 
+use super::attributes;
 use super::token::Token;
 
 /// What a server says beside the answer itself. An honest one says nothing.
@@ -43,6 +44,8 @@ pub(super) struct ServerSession {
     variable: Option<String>,
     prepared: HashMap<u32, Prepared>,
     last_prepared: u32,
+    /// In the attributes of the command.
+    attributes: Vec<Token>,
 }
 
 /// Columns of every result.
@@ -71,7 +74,22 @@ impl ServerSession {
             variable: None,
             prepared: HashMap::new(),
             last_prepared: 0,
+            attributes: Vec::new(),
         }
+    }
+
+    /// Notes the attributes of a command, which are not in what is left of it.
+    pub(super) fn attributes_of<'a>(&mut self, command: Command<'a>) -> Command<'a> {
+        self.attributes.clear();
+        if !self
+            .capabilities
+            .contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES)
+        {
+            return command;
+        }
+        let (command, tokens) = attributes::read(command);
+        self.attributes = tokens;
+        command
     }
 
     /// What is answered to a command.
@@ -164,6 +182,9 @@ impl ServerSession {
         let mut value: String = Token::all_in(text).map(|token| token.to_string()).collect();
         if words.contains("@V") {
             value.push_str(self.variable.as_deref().unwrap_or_default());
+        }
+        if words.contains("ATTRIBUTE") {
+            value.extend(self.attributes.iter().map(ToString::to_string));
         }
         if value.is_empty() {
             value.push('1');

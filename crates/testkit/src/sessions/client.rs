@@ -11,6 +11,7 @@ use shardwright_wire::{
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
 
+use super::attributes::with_attributes;
 use super::case::Case;
 use super::commands::{Deed, Shows, deed, shown_by};
 use super::script::Script;
@@ -85,19 +86,22 @@ impl Client {
                 statement: self.statements,
             };
             match deed(&self.script, token, &self.prepared) {
-                Deed::Ask { payload, shows } => self.ask(&payload, token, shows).await?,
+                Deed::Ask { payload, shows } => {
+                    let said = self.as_said(payload.clone(), token);
+                    self.ask(&payload, &said, token, shows).await?;
+                }
                 Deed::Rude(payload) => {
                     self.is_rude = true;
-                    self.ask(&payload, token, Shows::Own).await?;
+                    self.ask(&payload, &payload, token, Shows::Own).await?;
                 }
                 Deed::ChangeUser => self.change_user(&greeting).await?,
                 Deed::LeaveWithin(payload) => {
-                    let packet = framed(0, &payload);
+                    let packet = framed(0, &self.as_said(payload, token));
                     self.deliver(&packet[..self.script.below(packet.len())]).await?;
                     return Err(Left);
                 }
                 Deed::LeaveBehind(payload) => {
-                    self.deliver(&framed(0, &payload)).await?;
+                    self.deliver(&framed(0, &self.as_said(payload, token))).await?;
                     return Err(Left);
                 }
             }
@@ -178,9 +182,20 @@ impl Client {
         self.in_transaction = false;
     }
 
-    /// Sends a command, and reads its answer if it has one.
-    async fn ask(&mut self, payload: &[u8], token: Token, shows: Shows) -> Flow {
-        self.deliver(&framed(0, payload)).await?;
+    /// A command with what this client adds to it.
+    fn as_said(&self, payload: Vec<u8>, token: Token) -> Vec<u8> {
+        match self
+            .capabilities
+            .contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES)
+        {
+            true => with_attributes(payload, token),
+            false => payload,
+        }
+    }
+
+    /// Sends a command as it is said, and reads its answer if it has one.
+    async fn ask(&mut self, payload: &[u8], said: &[u8], token: Token, shows: Shows) -> Flow {
+        self.deliver(&framed(0, said)).await?;
         let command = Command::decode(payload);
         let shape = match &command {
             Ok(Command::Quit | Command::ChangeUser(_)) => return Err(Left),
@@ -195,7 +210,7 @@ impl Client {
         let is_allowed = |found: &Token| match shows {
             Shows::Own => *found == token,
             Shows::Session => found.owner == self.owner,
-            Shows::Prepared(of) => *found == of,
+            Shows::Prepared(of) => *found == of || *found == token,
         };
         let said = || String::from_utf8_lossy(payload).into_owned();
         assert!(
@@ -354,11 +369,12 @@ impl Client {
 }
 
 /// Capabilities that change answers: only clients with the same ones share server connections.
-const SHAPING: [CapabilityFlags; 4] = [
+const SHAPING: [CapabilityFlags; 5] = [
     CapabilityFlags::CLIENT_DEPRECATE_EOF,
     CapabilityFlags::CLIENT_SESSION_TRACK,
     CapabilityFlags::CLIENT_MULTI_RESULTS,
     CapabilityFlags::CLIENT_FOUND_ROWS,
+    CapabilityFlags::CLIENT_QUERY_ATTRIBUTES,
 ];
 /// Others that a client may have.
 const OTHERS: [CapabilityFlags; 3] = [

@@ -31,7 +31,7 @@ pub(super) enum Shows {
 }
 
 /// Statements; `$` becomes the token.
-const STATEMENTS: [&str; 44] = [
+const STATEMENTS: [&str; 45] = [
     "SELECT '$'",
     "SELECT '$' /* b */",
     "BEGIN",
@@ -76,6 +76,7 @@ const STATEMENTS: [&str; 44] = [
     "SELECT '$' FROM t /* tenant=1 */",
     "INSERT INTO t VALUES ('$') /* tenant=2 */",
     "SELECT '$' FROM t /* tenant=2 */",
+    "SELECT '$', mysql_query_attribute_string('t')",
 ];
 
 /// The next command. `prepared`: the statements that the client has, and what their executions show.

@@ -87,6 +87,7 @@ impl Connection {
             if command == Command::Quit {
                 return Ok(());
             }
+            let command = session.attributes_of(command);
             if !self.answer(&mut session, &command).await? {
                 return Ok(());
             }
@@ -156,6 +157,7 @@ impl Connection {
             self.case.claim();
             offered ^= CapabilityFlags::from_bits_retain(u32::from(self.script.word()) << 8);
         }
+        offered.set(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES, setting & 0x20 == 0);
         let version = match setting & 0x10 {
             0 => "8.4.3",
             _ => "10.11.6-MariaDB",
