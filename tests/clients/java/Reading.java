@@ -16,6 +16,24 @@ final class Reading {
 
     private static final String MANY_ROWS = "SELECT seq, REPEAT('x', 50) FROM seq_1_to_20000";
 
+    /** What the statements of this driver can say beside their text. */
+    private static String attributes() throws Exception {
+        Class<?> type = Class.forName("com.mysql.cj.jdbc.JdbcStatement");
+        List<String> answers = new ArrayList<>();
+        for (String onServer : new String[] {"false", "true"}) {
+            try (Connection connection = Driver.open("useServerPrepStmts", onServer);
+                PreparedStatement statement =
+                    connection.prepareStatement("SELECT ?, mysql_query_attribute_string('trace')")) {
+                statement.setInt(1, 5);
+                type.getMethod("setAttribute", String.class, Object.class).invoke(statement, "trace", "é-1");
+                answers.add(Driver.rows(statement.executeQuery()));
+                type.getMethod("clearAttributes").invoke(statement);
+                answers.add(Driver.rows(statement.executeQuery()));
+            }
+        }
+        return String.join(" ", answers);
+    }
+
     static void features() throws Exception {
         try (Connection connection = Driver.open("allowMultiQueries", "true")) {
             Report.feature("unbuffered rows", () -> streamed(connection, 20_000));
@@ -27,6 +45,7 @@ final class Reading {
                     + "BEGIN SELECT n; SELECT n + 1, 'x'; SET m = n * 2; END");
                 return Driver.run(connection, "CALL answers(20, @m)") + ", " + Driver.run(connection, "SELECT @m");
             });
+            if (!Driver.MARIADB) Report.feature("query attributes", Reading::attributes);
             Report.feature("procedure with OUT parameters", () -> called(connection));
             Report.feature("several statements", () -> Driver.run(connection, "SELECT 1; DO 2; SELECT 'x', 3"));
             Report.feature("several statements with an error",

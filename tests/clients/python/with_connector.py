@@ -121,6 +121,25 @@ def _():
     return answer
 
 
+@feature("query attributes")
+def _():
+    connection = connect()
+    answers = []
+    for options, sql, parameters in (
+        ({}, "SELECT mysql_query_attribute_string('trace'), mysql_query_attribute_string('n')", ()),
+        ({"prepared": True}, "SELECT ?, mysql_query_attribute_string('trace'), mysql_query_attribute_string('n')", ("x",)),
+    ):
+        cursor = connection.cursor(**options)
+        for attributes in ((("trace", "é-1"), ("n", 7)), ()):
+            cursor.clear_attributes()
+            for name, value in attributes:
+                cursor.add_attribute(name, value)
+            cursor.execute(sql, parameters)
+            answers += cursor.fetchall()
+        cursor.close()
+    return " ".join(show(row) for row in answers)
+
+
 @feature("statement executed many times")
 def _():
     connection = connect()

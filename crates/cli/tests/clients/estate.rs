@@ -184,6 +184,12 @@ fn start_server(pair: &Pair) -> MariaDb {
         .arg(format!("--max-allowed-packet={LARGEST_PACKET}"))
         .arg("--local-infile=1");
     let server = MariaDb::start(options).unwrap();
+    if Flavour::default().is_mysql() {
+        // mysql_query_attribute_string().
+        server
+            .run("INSTALL COMPONENT 'file://component_query_attributes'")
+            .unwrap();
+    }
     for user in [USER, OTHER_USER] {
         server
             .create_user(user, PASSWORD, Some("ALL PRIVILEGES ON *.*"))
