@@ -32,6 +32,7 @@ mod kill;
 mod kill_statement;
 mod local_file;
 mod login;
+mod own_error;
 mod own_values;
 mod pending_transaction;
 mod prepared;
@@ -212,7 +213,7 @@ impl Session {
         };
         match command {
             Command::Quit => Err(End::ClientGone),
-            Command::Ping => self.send_ok(seq, b"").await,
+            Command::Ping => self.send_done(seq, b"").await,
             Command::Query(body) => match Query::split(frame, body, self.client.has_attributes()) {
                 Ok((query, text)) => self.query(text, query).await,
                 Err(error) => self.client.send_error(seq, &malformed(error)).await,

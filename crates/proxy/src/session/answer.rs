@@ -16,7 +16,14 @@ impl Session {
         status | self.settings.mode_told
     }
 
+    /// An OK to a statement.
     pub(super) async fn send_ok(&mut self, seq: u8, info: &[u8]) -> Flow {
+        self.diagnostics.begins_list_here();
+        self.send_done(seq, info).await
+    }
+
+    /// An OK to a command that is no statement.
+    pub(super) async fn send_done(&mut self, seq: u8, info: &[u8]) -> Flow {
         self.diagnostics.answered_here();
         let status = self.status();
         self.client.send_ok(seq, info, status, b"").await
@@ -41,6 +48,7 @@ impl Session {
     /// An error of the proxy's own about a statement; it is counted.
     pub(super) async fn refuse(&mut self, seq: u8, error: &MysqlError) -> Flow {
         self.worker.counters.refused(Reason::Error(error.code));
+        self.diagnostics.failed_here(error);
         self.client.send_error(seq, error).await
     }
 
@@ -49,8 +57,9 @@ impl Session {
         let by_number = Reason::Error(rejection.code);
         let reason = rejection.refusal.map_or(by_number, Reason::Refusal);
         self.worker.counters.refused(reason);
-        self.diagnostics.failed_here();
-        self.client.send_error(seq, &rejected(rejection)).await
+        let error = rejected(rejection);
+        self.diagnostics.failed_here(&error);
+        self.client.send_error(seq, &error).await
     }
 
     /// An error after which the connection is closed.

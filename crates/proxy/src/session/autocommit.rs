@@ -54,6 +54,7 @@ impl Session {
 
     /// A SET that the proxy keeps and hands on when a connection needs it.
     pub(super) async fn keep_set(&mut self, plan: &SetPlan, text: &[u8], seq: u8) -> Flow {
+        self.diagnostics.begins_list_here();
         self.settings.take(plan, text);
         if let Some(autocommit) = plan.autocommit {
             // Where it is on already, SET autocommit=1 ends no transaction.

@@ -133,7 +133,7 @@ impl Session {
     pub(super) async fn reset_statement(&mut self, id: u32, seq: u8) -> Flow {
         self.close_cursor(id).await;
         if self.statements.forget_long_data(id) {
-            self.send_ok(seq, b"").await
+            self.send_done(seq, b"").await
         } else {
             self.refuse(seq, &unknown(id, "mysqld_stmt_reset")).await
         }

@@ -16,6 +16,8 @@ use crate::backend::Backend;
 pub(super) struct Diagnostics {
     pub(super) previous: Option<Previous>,
     warnings: Warnings,
+    /// The last one of the proxy's own.
+    error: Option<Box<MysqlError>>,
     /// The list is a MySQL's, which every statement begins anew; MariaDB's is begun by those that use a table.
     is_of_mysql: bool,
     /// The proxy answered the last statement by itself: no server knows its ROW_COUNT().
@@ -44,14 +46,21 @@ enum Warnings {
     On(u64),
     /// It is empty: the proxy answered a statement that has begun it.
     Empty,
+    /// It is the error by which the proxy has answered a statement.
+    Own,
     /// On no connection, or nobody knows on which.
     Lost,
 }
 
 impl Diagnostics {
-    /// The proxy answers a statement by itself.
+    /// The proxy answers a command by itself.
     pub(super) fn answered_here(&mut self) {
         self.is_answered_here = true;
+    }
+
+    /// The proxy answers a statement by itself, or prepares it. MySQL begins a list of warnings with it; with a ping and its
+    /// like it does not.
+    pub(super) fn begins_list_here(&mut self) {
         if self.is_of_mysql {
             self.warnings = Warnings::Empty;
         }
@@ -64,9 +73,16 @@ impl Diagnostics {
     }
 
     /// The proxy answers a statement by an error, which is the session's latest warning; no server has it.
-    pub(super) fn failed_here(&mut self) {
-        self.warnings = Warnings::Lost;
+    pub(super) fn failed_here(&mut self, error: &MysqlError) {
+        self.warnings = Warnings::Own;
+        self.error = Some(Box::new(error.clone()));
         self.is_answered_here = true;
+    }
+
+    /// The error of the proxy's own, as long as it is the session's list of warnings.
+    pub(super) fn own_error(&self) -> Option<&MysqlError> {
+        let error = self.error.as_deref();
+        error.filter(|_| self.warnings == Warnings::Own)
     }
 
     /// A statement of the proxy's own has taken the place of the list of warnings.
@@ -111,8 +127,8 @@ impl Diagnostics {
         }
         if requirements.asked.intersects(Holds::WARNINGS) && self.has_older_warnings() {
             return Err(errors::UNKNOWN.with(
-                "the session's previous statement ran on another connection than the one that warned last, so the proxy \
-                 cannot tell which warnings are the latest; ask directly after the statement",
+                "the session's latest warnings are on another connection than that of its previous statement, or they are an error \
+                 of the proxy's own; ask directly after a statement that a server has answered",
             ));
         }
         let ran_elsewhere = || {
@@ -139,7 +155,7 @@ impl Diagnostics {
             Warnings::On(serial) => self
                 .previous
                 .is_some_and(|previous| previous.serial != Some(serial)),
-            Warnings::Lost => true,
+            Warnings::Own | Warnings::Lost => true,
         }
     }
 

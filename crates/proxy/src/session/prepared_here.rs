@@ -39,6 +39,7 @@ impl Session {
             &[columns.as_slice()],
             self.status(),
         );
+        self.diagnostics.begins_list_here();
         let statement = SessionStatement::new(text.clone(), &self.settings, 0);
         self.statements.insert(id, statement);
         self.client.send_packets(&bytes).await

@@ -133,6 +133,7 @@ impl Session {
         }
         writer.end(&mut bytes, status, 0);
         self.diagnostics.answered_here();
+        self.diagnostics.begins_list_here();
         self.client.send_packets(&bytes).await
     }
 }

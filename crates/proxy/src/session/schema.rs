@@ -17,7 +17,10 @@ impl Session {
     /// `USE name`
     pub(super) async fn use_schema(&mut self, statement: &Statement<'_>, seq: u8) -> Flow {
         match used_schema(statement).map(|name| schema_name(&name)) {
-            Some(Ok(schema)) => self.enter(schema, seq).await,
+            Some(Ok(schema)) => {
+                self.diagnostics.begins_list_here();
+                self.enter(schema, seq).await
+            }
             Some(Err(error)) => self.refuse(seq, &error).await,
             None => {
                 let error = errors::PARSE.with(

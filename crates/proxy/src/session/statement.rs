@@ -51,6 +51,9 @@ impl Session {
         if let Some(error) = error {
             return self.refuse(seq, &error).await;
         }
+        if self.asks_own_error(&statement) {
+            return self.show_own_error(seq).await;
+        }
         if let Some(question) = self.question(&statement, None) {
             return self.answer(question, Rows::Text, seq).await;
         }
@@ -119,8 +122,8 @@ impl Session {
                  proxy cannot do that before the transaction's first statement with a key: end it after that statement",
             )),
         };
-        if noted.is_err() {
-            self.diagnostics.failed_here();
+        if let Err(error) = &noted {
+            self.diagnostics.failed_here(error);
         }
         noted
     }

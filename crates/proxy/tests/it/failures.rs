@@ -106,6 +106,9 @@ fn what_is_kept_for_questions_is_not_kept_for_ever() {
     );
     let (_, message) = error(&mut one, "SHOW WARNINGS");
     assert!(message.contains("previous statement"), "{message}");
+    // The error is the session's latest warning, as on a server.
+    let own: Vec<(String, u16, String)> = one.query("show errors;").unwrap();
+    assert_eq!(own, [("Error".to_owned(), 1105, message)]);
     assert_eq!(value(&mut one, "SELECT 1"), "1");
 }
 
