@@ -6,6 +6,7 @@
 use libfuzzer_sys::fuzz_target;
 use shardwright_proxy::in_process::{is_admin_statement, proxy_header};
 use shardwright_wire::binary::{BinaryValue, ParameterType, execute_parameters};
+use shardwright_wire::query_attributes::{of_query, split_execution, split_query};
 use shardwright_wire::{CapabilityFlags, ChangeUser, ClientHello, Command, capability, take_packet};
 
 fuzz_target!(|bytes: &[u8]| {
@@ -22,7 +23,11 @@ fuzz_target!(|bytes: &[u8]| {
                 let _ = ChangeUser::decode(body, capabilities);
             }
         }
-        Command::StmtExecute { flags, parameters: body, .. } => parameters(u16::from(flags), body),
+        Command::Query(body) => attributes(body),
+        Command::StmtExecute { flags, parameters: body, .. } => {
+            parameters(u16::from(flags), body);
+            named(usize::from(flags), body);
+        }
         _ => {}
     }
     let mut written = Vec::new();
@@ -50,6 +55,22 @@ fn parameters(count: u16, body: &[u8]) {
     });
     assert!(bytes.sum::<usize>() <= body.len());
     let _ = execute_parameters(body, count, &mut types, |_| false);
+}
+
+/// Query attributes end where they say, whatever the text.
+fn attributes(body: &[u8]) {
+    let Ok((attributes, text)) = split_query(body) else { return };
+    assert_eq!([attributes, text].concat(), body);
+    assert_eq!(split_query(&[attributes, b"SELECT 1"].concat()), Ok((attributes, &b"SELECT 1"[..])));
+}
+
+/// The named parameters of an execution, of which `own` are the statement's, as an execution and as a query.
+fn named(own: usize, body: &[u8]) {
+    let Ok((parameters, values)) = split_execution(body) else { return };
+    let Ok(len) = parameters.values_len(parameters.count, values, |_| false) else { return };
+    assert!(parameters.values_len(own, values, |_| false).is_ok_and(|own| own <= len));
+    let query = of_query(&parameters, &values[..len]);
+    assert_eq!(split_query(&query), Ok((&query[..], &b""[..])));
 }
 
 /// Where a header ends does not depend on how much of what follows has arrived.
