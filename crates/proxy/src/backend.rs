@@ -11,7 +11,7 @@ use rustls::ClientConfig;
 use shardwright_rules::{HostgroupId, ServerTls};
 use shardwright_sql::LexMode;
 use shardwright_wire::{
-    BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
+    Attributes, BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
     Greeting, MysqlError, ResponseScanner, ScanError, SpliceError, StatusFlags, capability, errors,
 };
 use tokio::net::{TcpStream, UnixStream};
@@ -157,6 +157,20 @@ pub(crate) struct Connect<'a> {
     pub(crate) scratch: Scratch,
 }
 
+/// What `performance_schema.session_connect_attrs` of the server shows. Those of clients are not passed on: they share connections.
+fn attributes() -> Attributes {
+    let id = std::process::id().to_string();
+    [
+        ("_client_name", "shardwright"),
+        ("_client_version", env!("CARGO_PKG_VERSION")),
+        ("_os", std::env::consts::OS),
+        ("_pid", &id),
+        ("program_name", "shardwright proxy"),
+    ]
+    .map(|(name, value)| (name.into(), value.into()))
+    .to_vec()
+}
+
 /// What a login has come to.
 struct LoggedIn {
     greeting: Greeting,
@@ -269,9 +283,9 @@ impl Connect<'_> {
             user: self.key.user.as_bytes().to_vec(),
             secret: self.secret.clone(),
             database: self.schema.as_ref().map(|schema| schema.as_bytes().to_vec()),
-            capabilities: BASE | self.key.shaping,
+            capabilities: BASE | self.key.shaping | CapabilityFlags::CLIENT_CONNECT_ATTRS,
             collation: self.key.collation,
-            attributes: Vec::new(),
+            attributes: attributes(),
             allow_public_key_retrieval: self.allow_public_key_retrieval,
         }
     }

@@ -46,3 +46,18 @@ fn a_server_that_was_away_is_known_from_its_first_connection() {
     let late = proxy.connect(None);
     assert_eq!(late.server_version(), server().root().unwrap().server_version());
 }
+
+#[test]
+fn servers_are_told_who_connects() {
+    let observed = MariaDb::start(Options::default().arg("--performance-schema=ON")).unwrap();
+    support::create_users(&observed);
+    let proxy = support::start(&Setup {
+        port: observed.port(),
+        ..Setup::default()
+    });
+    proxy.connect(None).query_drop("SELECT 1").unwrap();
+    let attribute = "SELECT attr_value FROM performance_schema.session_connect_attrs WHERE attr_name = 'program_name' \
+                     AND attr_value LIKE 'shardwright%'";
+    let told = observed.run(attribute).unwrap();
+    assert_eq!(told, [[Some("shardwright proxy".to_owned())]]);
+}
