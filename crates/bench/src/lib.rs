@@ -5,6 +5,7 @@
 
 pub mod compile_time;
 mod cpu_time;
+pub mod crowd;
 pub mod decisions;
 mod endpoint;
 pub mod lint_time;

@@ -1,5 +1,7 @@
 //! The `bench` program: measures, prints a table, keeps every raw figure.
 
+mod bundled;
+mod crowd_bench;
 mod pattern_bench;
 mod proxy_bench;
 mod proxysql_bench;
@@ -31,6 +33,9 @@ struct Arguments {
 enum Benchmark {
     /// Time and processor time that a proxy adds to a point select, beside a raw TCP passthrough.
     Proxy(proxy_bench::Arguments),
+    /// Statements per second, and what the server spends on them, with 2,000 clients of which 200 work: a thread for each
+    /// connection, a pool of threads, and connections that a proxy shares.
+    Crowd(crowd_bench::Arguments),
     /// Time and memory to compile 200 to 1,000,000 shards, whole process, how they grow, and what the trees cost.
     Compile {
         /// Larger projects are left out.
@@ -90,6 +95,7 @@ impl Benchmark {
             Self::Test,
             Self::Traffic { only: String::new() },
             Self::Proxy(proxy_bench::Arguments::default()),
+            Self::Crowd(crowd_bench::Arguments::default()),
         ]
     }
 
@@ -97,6 +103,7 @@ impl Benchmark {
     fn run(&self, keep: impl Fn(&Report) -> Result<(), BenchError>) -> Result<(), BenchError> {
         let report = match self {
             Self::Proxy(options) => proxy_bench::run(options, progress)?,
+            Self::Crowd(options) => crowd_bench::run(options, progress)?,
             Self::Compile { most } => {
                 let times = compile_time::run(&beside("shardwright")?, *most, progress)?;
                 keep(&times)?;

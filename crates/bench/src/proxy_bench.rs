@@ -5,12 +5,10 @@ use std::time::Duration;
 
 use clap::Args;
 use serde_json::json;
-use shardwright_bench::{BenchError, Endpoint, PointSelect, Report, pinned_serial};
-use shardwright_testkit::{CommandEnvironment, MariaDb, Options, ProxyOptions, ProxyProcess};
+use shardwright_bench::{BenchError, Endpoint, Report, pinned_serial};
+use shardwright_testkit::{MariaDb, Options};
 
-const USER: &str = "bench";
-const PASSWORD: &str = "bench";
-const SCHEMA: &str = "sbtest";
+use crate::bundled::{Bundled, PASSWORD, SCHEMA, USER};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
@@ -52,26 +50,13 @@ pub(crate) fn run(arguments: &Arguments, progress: impl FnMut(&str)) -> Result<R
         wrapper,
         ..Options::default()
     })?;
-    server.run(format!("CREATE DATABASE {SCHEMA}"))?;
-    server.create_user(USER, PASSWORD, Some(&format!("ALL ON {SCHEMA}.*")))?;
-    let client = PointSelect {
-        user: USER.to_owned(),
-        password: PASSWORD.to_owned(),
-        schema: SCHEMA.to_owned(),
-        threads: 1,
-        cores,
-    };
-    client.prepare(server.address())?;
+    let client = crate::bundled::filled(&server, 1, cores)?;
 
     let direct = Endpoint::running("direct", server.address(), server.process_id());
     let mut raw = Command::new(crate::beside("passthrough")?);
     let floor = Endpoint::start("raw TCP", raw.arg("--server").arg(server.address().to_string()))?;
-    let (bundled, _environment) = bundled(&server)?;
-    let mut proxies = vec![Endpoint::running(
-        "shardwright",
-        bundled.listen(),
-        bundled.process_id(),
-    )];
+    let bundled = Bundled::start(&server, None, &[])?;
+    let mut proxies = vec![bundled.endpoint()];
     for (name, command) in &arguments.start {
         let command = command
             .replace("{server}", &server.address().to_string())
@@ -99,35 +84,4 @@ pub(crate) fn run(arguments: &Arguments, progress: impl FnMut(&str)) -> Result<R
         about: json!({"server": version, "client": "sysbench oltp_point_select", "started": arguments.start}),
     };
     pinned_serial::run(&plan, progress)
-}
-
-/// The bundled proxy in front of the server, with its configuration applied.
-fn bundled(server: &MariaDb) -> Result<(ProxyProcess, CommandEnvironment), BenchError> {
-    let failed = || BenchError::io("the bundled proxy");
-    let mut environment = CommandEnvironment::new(crate::beside("shardwright")?).map_err(failed())?;
-    environment.set("BENCH_PASSWORD", PASSWORD);
-    let proxy = ProxyProcess::start(&environment, ProxyOptions::new(environment.outside("data")))
-        .map_err(|error| failed()(std::io::Error::other(error)))?;
-    let project = format!(
-        "version: 1\nengines: [bundled]\ntargets:\n  local: {{engine: bundled, admin: \"{}\", user: admin, \
-         password: {{env: SHARDWRIGHT_ADMIN_PASSWORD}}}}\n",
-        proxy.admin()
-    );
-    let topology = format!(
-        "version: 1\nclusters:\n  bench: {{type: single, servers: {{s: {{host: 127.0.0.1, port: {}}}}}}}\nusers:\n  \
-         {USER}: {{password: {{env: BENCH_PASSWORD}}, cluster: bench, schema: {SCHEMA}}}\n",
-        server.port()
-    );
-    environment.write("shardwright.yaml", project).map_err(failed())?;
-    environment
-        .write("topology/bench.yaml", topology)
-        .map_err(failed())?;
-    let applied = environment.run(["apply", "--auto-approve"]).map_err(failed())?;
-    if applied.code() != Some(0) {
-        return Err(BenchError::Output {
-            what: "shardwright apply".to_owned(),
-            output: applied.stderr,
-        });
-    }
-    Ok((proxy, environment))
 }
