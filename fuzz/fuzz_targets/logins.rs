@@ -106,7 +106,9 @@ fn server(choice: u8, privacy: Privacy, bytes: &[u8]) {
             }
             Ok(ClientStep::Wait) => {}
             Ok(ClientStep::Ready { capabilities, .. }) => {
-                assert!(greeting.capabilities.contains(capabilities - CapabilityFlags::CLIENT_CONNECT_WITH_DB));
+                // TLS is as `privacy` says, whatever the greeting.
+                let ours = CapabilityFlags::CLIENT_CONNECT_WITH_DB | CapabilityFlags::CLIENT_SSL;
+                assert!(greeting.capabilities.contains(capabilities - ours));
                 return;
             }
             Err(_refused) => return,
