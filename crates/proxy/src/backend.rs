@@ -11,8 +11,9 @@ use rustls::ClientConfig;
 use shardwright_rules::{HostgroupId, ServerTls};
 use shardwright_sql::LexMode;
 use shardwright_wire::{
-    Attributes, BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
-    Greeting, MysqlError, ResponseScanner, ScanError, SpliceError, StatusFlags, capability, errors,
+    Attributes, BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command,
+    ConnectError, Greeting, MysqlError, ResponseScanner, ScanError, SpliceError, StatusFlags, capability,
+    errors,
 };
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::OwnedSemaphorePermit;
