@@ -292,6 +292,7 @@ impl Front<'_> {
             b'|' if self.frame().looks_behind => Err(self.undecided("a look-behind with branches")),
             b'|' => {
                 self.at += 1;
+                self.cost += 1;
                 self.frame().dollar_in_branch = false;
                 self.repeatable = None;
                 self.unrepeatable = None;

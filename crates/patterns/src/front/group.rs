@@ -149,7 +149,7 @@ impl Front<'_> {
         frame.looks_behind = self.frame().looks_behind;
         frame.starts = (self.regular.len(), self.exact.len());
         frame.cost_before = self.cost;
-        self.cost += 16;
+        self.cost += if self.re2 { 4 } else { 16 };
         self.frames.push(frame);
         self.regular.push_str(regular);
         self.exact.push_str(exact);

@@ -117,8 +117,7 @@ impl Front<'_> {
         if negated {
             members.negate();
         }
-        let beyond_ascii = members.ranges().iter().filter(|range| range.end() >= '\u{80}');
-        let cost = 4 + 24 * beyond_ascii.count();
+        let cost = 2 + members.ranges().iter().map(instructions).sum::<usize>();
         let ranges = || {
             members
                 .ranges()
@@ -143,5 +142,15 @@ impl Front<'_> {
             Some(_) => format!("(?-i:{})", bracketed(false, ranges())),
         };
         self.atom(&text, &text, cost);
+    }
+}
+
+/// At most so many instructions of RE2's program for one range of a set; everything beyond ASCII has a form of its own.
+fn instructions(range: &ClassUnicodeRange) -> usize {
+    match (range.start(), range.end()) {
+        (_, end) if end < '\u{80}' => 2,
+        (start, end) if start == end => 6,
+        (start, char::MAX) if start <= '\u{80}' => 14,
+        _ => 26,
     }
 }
