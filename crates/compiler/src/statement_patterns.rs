@@ -19,6 +19,9 @@ const BLANK: &str = r"[\t-\r ]";
 /// Signs that may stand between words, beside blanks and literals.
 const SIGNS: &str = r"!%&+,<=>?\[\]^{|}~";
 
+/// What is no ASCII: bytes to PCRE, characters to RE2, which reads `\xff` as one character.
+const BEYOND_ASCII: &str = r"[^\x00-\x7f]";
+
 /// How patterns are written for an engine.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Wording {
@@ -237,13 +240,17 @@ impl Wording {
     /// Literals and quoted names that are read in one way.
     fn literals(self) -> [String; 3] {
         let more = self.more();
-        let quoted = |quote: char| {
-            let plain = format!(r"[^{quote}\\\x80-\xff]");
-            let escape = r#"\\[^'"\x80-\xff]"#;
+        let quoted = |quote: char, others: &str| {
+            let plain = format!(r"[\x00-{others}\[\]-\x7f]");
+            let escape = r#"\\[\x00-!#-&(-\x7f]"#;
             let run = format!("(?:{plain}|{escape})*{more}");
-            format!(r"{quote}{run}(?:[\x80-\xff]+{more}(?:{plain}{run})?{more})*{more}{quote}")
+            format!(r"{quote}{run}(?:{BEYOND_ASCII}+{more}(?:{plain}{run})?{more})*{more}{quote}")
         };
-        [quoted('\''), quoted('"'), format!(r"`[^`\x80-\xff]*{more}`")]
+        [
+            quoted('\'', "&(-"),
+            quoted('"', "!#-"),
+            format!(r"`[\x00-_a-\x7f]*{more}`"),
+        ]
     }
 
     /// A word that begins with a letter and is not out, given the special words that begin alike, without their

@@ -77,6 +77,11 @@ impl Chains {
         }
     }
 
+    /// RE2 matches characters, and finds nothing across bytes that are none.
+    pub(crate) fn reads_utf8_only(&self) -> bool {
+        self.dialect == Dialect::Proxysql(RegexEngine::Re2)
+    }
+
     /// How this engine's patterns are written.
     pub(crate) fn wording(&self) -> Wording {
         Wording {

@@ -79,7 +79,7 @@ const SETUP_CALLS: [&str; 22] = [
 /// The tables of the session's own schema, which every shard describes alike.
 const DESCRIBES: &str = concat!(
     r"\A[\t-\r ]*SHOW[\t-\r ]+(?:(?:EXTENDED|FULL)[\t-\r ]+){0,2}(?:COLUMNS|FIELDS|INDEX(?:ES)?|KEYS)[\t-\r ]+(?:FROM|IN)[\t-\r ]+",
-    r"(?:[0-9A-Z_$]+|`[^`\x80-\xff]*`)[\t-\r ]*(?:LIKE[\t-\r ]+'[^'\\]*'[\t-\r ]*)?;?[\t-\r ]*\z"
+    r"(?:[0-9A-Z_$]+|`[\x00-_a-\x7f]*`)[\t-\r ]*(?:LIKE[\t-\r ]+'[^'\\]*'[\t-\r ]*)?;?[\t-\r ]*\z"
 );
 
 /// A rule for what a quoted name may call; behind it, what is recognised by [`read`] is a read.

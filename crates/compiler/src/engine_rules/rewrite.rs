@@ -124,8 +124,8 @@ pub(crate) fn rewritten(logical: &str, own: &str) -> String {
     replacement(logical, own).pattern
 }
 
-/// Bytes that some character set takes for a blank or a letter: latin1 has a blank at 160.
-const UNKNOWN: &str = r"\x01-\x08\x0e-\x1f\x7f-\xff";
+/// What every character set takes for the same. Any other byte may be a blank or a letter: latin1 has a blank at 160.
+const KNOWN: &str = r"\x00\t-\r -~";
 
 /// The rules for a logical schema that stands where `replacement` would not be right, each with its name: behind a quote that
 /// may open a literal; behind a dot; quoted and directly behind a word; behind a byte that may be a blank; before something
@@ -148,7 +148,7 @@ pub(crate) fn doubtful(
         before = format!("{first}(?:{tail}(?:{wrong_end})|(?:{others}){called})");
     }
     let unknown = format!(
-        r"\A[^{UNKNOWN}]*{}[{UNKNOWN}](?:(?s:.*)[{UNKNOWN}])?`?{name}\b",
+        r"\A[{KNOWN}]*{}[^{KNOWN}](?:(?s:.*)[^{KNOWN}])?`?{name}\b",
         wording.more()
     );
     let mut found = vec![
@@ -267,7 +267,7 @@ mod tests {
         ] {
             let searched = |text: &str| compiled(&text_rule(text.replace("NAME", logical)));
             let before = searched(&format!(
-                r"[.{UNKNOWN}]NAME\b|\.\s+`?NAME\b|[.{UNKNOWN}0-9A-Za-z_]`NAME\b"
+                r"(?:\.|[^{KNOWN}])NAME\b|\.\s+`?NAME\b|(?:[.0-9A-Za-z_]|[^{KNOWN}])`NAME\b"
             ));
             let after = searched(&format!(
                 r"\bNAME(?:\z|[^\s.`0-9A-Za-z_]|\s+(?:\z|[^\s.])|`(?:\z|[^\s.]|\s+(?:\z|[^\s.])))|{cased}"

@@ -14,15 +14,9 @@ use crate::statement_patterns::any_of;
 /// Two rules for everyone, or for each user who is not allowed annotations: what ends inside a literal or a comment may
 /// go on behind a NUL byte, where no pattern looks and ProxySQL reads annotations all the same.
 pub(super) fn annotation_guards(chains: &mut Chains, program: &Program) -> Vec<DraftRule> {
+    let utf8_only = chains.reads_utf8_only();
     let guards = [
-        (
-            "complete",
-            incomplete(chains.wording()),
-            Refused::by_guard(
-                Refusal::Unreadable,
-                "the statement ends inside a literal or a comment, or has a NUL byte in one; write a NUL byte as \\0",
-            ),
-        ),
+        ("complete", incomplete(chains.wording()), unreadable(utf8_only)),
         (
             "annotations",
             EngineRule {
@@ -51,7 +45,37 @@ pub(super) fn annotation_guards(chains: &mut Chains, program: &Program) -> Vec<D
             rules.push(chains.refusing(name, &user.address, rule, &refused));
         }
     }
+    if utf8_only {
+        for user in program.users.iter().filter(|user| user.annotations_allowed) {
+            let name = format!("utf8.{}", user.name);
+            let rule = no_utf8(user.name.clone());
+            rules.push(chains.refusing(name, &user.address, rule, &unreadable(utf8_only)));
+        }
+    }
     rules
+}
+
+fn unreadable(utf8_only: bool) -> Refused {
+    let what =
+        "the statement ends inside a literal or a comment, or has a NUL byte in one; write a NUL byte as \\0";
+    match utf8_only {
+        true => Refused::by_guard(
+            Refusal::Unreadable,
+            &format!("{what}; or it is not UTF-8, and RE2 reads nothing else"),
+        ),
+        false => Refused::by_guard(Refusal::Unreadable, what),
+    }
+}
+
+/// RE2 finds nothing across bytes that are no UTF-8: the patterns that refuse would not see what stands there. The guard
+/// `complete` refuses such a text too.
+fn no_utf8(username: String) -> EngineRule {
+    EngineRule {
+        username: Some(username),
+        match_pattern: Some(r"\A(?s:.*)\z".to_owned()),
+        negate_match_pattern: true,
+        ..EngineRule::default()
+    }
 }
 
 /// The guard comes too late for what raw rules with small ids decide.

@@ -30,4 +30,5 @@ mod summaries;
 mod support;
 mod tree;
 mod users;
+mod wordings;
 mod yaml;

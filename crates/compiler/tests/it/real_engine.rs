@@ -13,7 +13,7 @@ use proptest::prelude::{Strategy, prop};
 use proptest::strategy::ValueTree;
 use proptest::test_runner::TestRunner;
 use shardwright_compiler::{Lock, Options, compile};
-use shardwright_rules::{Body, EngineId, MapStep, NativeStep};
+use shardwright_rules::{Body, EngineId, MapStep, NativeStep, RegexEngine};
 use shardwright_testkit::real_proxysql;
 use shardwright_topology::model::Project;
 
@@ -26,6 +26,9 @@ use crate::support::*;
 
 /// Random statements of a usual run.
 const USUAL: usize = 3_000;
+
+/// Both libraries that ProxySQL matches patterns with.
+const LIBRARIES: [RegexEngine; 2] = [RegexEngine::Pcre, RegexEngine::Re2];
 
 /// The variable that asks for a long run.
 const CONFORMANCE: &str = "SHARDWRIGHT_CONFORMANCE";
@@ -193,10 +196,11 @@ fn hostile_texts_go_where_the_evaluator_says_and_never_to_readers_with_a_write()
         return;
     };
     let project = loaded(HOSTILE);
-    let loaded = Loaded::start(&binary, &project, 1);
+    let loaded = LIBRARIES.map(|library| Loaded::start_with(&binary, &project, 1, library));
     let mut runner = TestRunner::default();
     let mut compared = 0;
-    for _ in 0..wanted().div_ceil(50) {
+    for turn in 0..wanted().div_ceil(50) {
+        let loaded = &loaded[turn % loaded.len()];
         // A literal that is never closed would hold the client's next text too: clients do not last.
         let mut clients = [loaded.client("app", Some("app")), loaded.client("ops", None)];
         for _ in 0..25 {
@@ -241,8 +245,10 @@ fn maps_of_every_kind_are_served_as_the_evaluator_says() {
         asked[at].push((user, schema, sql));
     }
     let mut compared = 0;
-    for (case, statements) in CASES.iter().zip(asked) {
-        let loaded = Loaded::start(&binary, &loaded(&format!("{CLUSTERS}{}", case.topology)), 1);
+    let libraries = LIBRARIES.into_iter().cycle();
+    for ((case, statements), library) in CASES.iter().zip(asked).zip(libraries) {
+        let project = loaded(&format!("{CLUSTERS}{}", case.topology));
+        let loaded = Loaded::start_with(&binary, &project, 1, library);
         for (user, schema, sql) in statements {
             // Users without a row of their own are of no interest to rules.
             if leaves_state(&sql) || loaded.compiled.configuration.user(user).is_none() {

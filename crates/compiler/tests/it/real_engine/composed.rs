@@ -5,8 +5,8 @@ use std::collections::HashMap;
 
 use shardwright_testkit::{EngineClient, real_proxysql};
 
-use super::leaves_state;
 use super::loaded::Loaded;
+use super::{LIBRARIES, leaves_state};
 use crate::composed::dice::Dice;
 use crate::composed::statements::{Clients, Said};
 use crate::composed::{estate, first, wanted};
@@ -29,7 +29,8 @@ fn composed_topologies_are_served_as_the_evaluator_says() {
         let clients = Clients::of(&project);
         let dice = &mut Dice::new(number);
         let random: Vec<Said> = (0..STATEMENTS).map(|_| clients.said(dice)).collect();
-        let loaded = Loaded::start(&binary, &project, 1);
+        let library = LIBRARIES[number as usize % LIBRARIES.len()];
+        let loaded = Loaded::start_with(&binary, &project, 1, library);
         loaded.be_patient();
         let mut connections: HashMap<(String, Option<String>), EngineClient> = HashMap::new();
         for said in clients.every_key().into_iter().chain(random) {

@@ -5,7 +5,8 @@ use std::net::{Ipv4Addr, SocketAddr};
 use shardwright_compiler::{Compiled, Lock, Options, compile};
 use shardwright_proxy::{RefusingPort, RefusingServer};
 use shardwright_rules::{
-    Configuration, EngineId, Evaluator, Outcome, Refuser, SentAs, SessionView, Statement,
+    Configuration, EngineId, EngineSettings, Evaluator, Outcome, Refuser, RegexEngine, SentAs, SessionView,
+    Statement,
 };
 use shardwright_sql::{LexMode, ReadHazards, Shape};
 use shardwright_targets::emit;
@@ -24,12 +25,24 @@ pub(super) struct Loaded {
 
 impl Loaded {
     pub(super) fn start(binary: &std::path::Path, project: &Project, threads: u32) -> Self {
-        let compiled = compile(
-            project,
-            EngineId::Proxysql27,
-            &Lock::default(),
-            &Options::default(),
-        );
+        Self::start_with(binary, project, threads, RegexEngine::Pcre)
+    }
+
+    pub(super) fn start_with(
+        binary: &std::path::Path,
+        project: &Project,
+        threads: u32,
+        regex: RegexEngine,
+    ) -> Self {
+        let settings = EngineSettings {
+            regex,
+            ..EngineId::Proxysql27.profile().default_settings()
+        };
+        let options = Options {
+            settings: Some(settings),
+            ..Options::default()
+        };
+        let compiled = compile(project, EngineId::Proxysql27, &Lock::default(), &options);
         let configuration = &compiled.configuration;
         let hostgroups = configuration.hostgroups.iter().map(|hostgroup| hostgroup.id.0);
         let users: Vec<&str> = configuration

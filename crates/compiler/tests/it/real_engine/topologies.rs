@@ -11,7 +11,7 @@ use shardwright_testkit::real_proxysql;
 
 use super::keys::{KEYLESS, keyed, keys_of};
 use super::loaded::Loaded;
-use super::{compiled_maps, leaves_state, wanted};
+use super::{LIBRARIES, compiled_maps, leaves_state, wanted};
 use crate::engines::cases::CLUSTERS;
 use crate::support::*;
 
@@ -122,7 +122,9 @@ fn generated_topologies_are_served_as_the_evaluator_says() {
         served += 1;
         // Shown where the test fails.
         println!("{text}");
-        compared += checked(&Loaded::start(&binary, &project, 1), &compiled_maps(&project));
+        let library = LIBRARIES[served % LIBRARIES.len()];
+        let loaded = Loaded::start_with(&binary, &project, 1, library);
+        compared += checked(&loaded, &compiled_maps(&project));
     }
     println!("{served} topologies, {refused} that are none, {compared} statements routed or refused");
     assert!(compared > served * 50, "{compared}");
