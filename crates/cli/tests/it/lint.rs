@@ -186,11 +186,17 @@ fn fixes_keep_where_statements_go() {
 fn a_file_of_rules_is_graded_as_its_project_says() {
     let settings = "lint:\n  ignore: [SW164]\n  severity: {SW701: info}\n  paths: [{path: \"old/*\", ignore: [SW701]}]\n";
     let environment = project(settings, TOPOLOGY);
-    let rules = "INSERT INTO mysql_users (username, default_hostgroup) VALUES ('app', 1);\n\
+    let users = "INSERT INTO mysql_users (username, default_hostgroup) VALUES ('app', 1);\n\
                  LOAD MYSQL USERS TO RUNTIME;\n";
+    let rules = &format!(
+        "{users}INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (2, 'db');\nLOAD MYSQL SERVERS TO RUNTIME;\n"
+    );
     environment.write("rules.sql", rules).unwrap();
     environment.write("old/rules.sql", rules).unwrap();
+    environment.write("users.sql", users).unwrap();
     let codes = |file: &str| lint(&environment, &[file]);
+    // Where no server is written, they are elsewhere.
+    assert_eq!(codes("users.sql"), [""; 0]);
     assert_eq!(codes("rules.sql"), ["SW701 info"]);
     assert_eq!(codes("old/rules.sql"), [""; 0]);
     // A project that cannot be read says nothing about the file.
