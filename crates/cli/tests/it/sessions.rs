@@ -193,14 +193,25 @@ fn is_refusal(message: &str) -> bool {
             .any(|part| message.contains(part))
 }
 
-/// Sends a statement to the proxy, and to the unsharded server unless it was refused. Says how it went.
+/// What every refusal is called, so that both sides call it alike.
+const REFUSED: &str = "refused";
+
+/// Sends a statement to the proxy, and to the unsharded server unless it was refused: that server gets an error with the same
+/// number in its place, which begins the same list of warnings. Says how it went.
 fn compare(sides: (&mut Conn, &mut Conn), sql: &str, before: &[String], tally: &mut Tally) -> String {
-    let sharded = answer(sides.0, sql);
+    let mut sharded = answer(sides.0, sql);
     if let Err(message) = &sharded
         && is_refusal(message)
     {
         tally.refused += 1;
+        let code = message.split(':').next().unwrap_or_default();
+        let error = format!("SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {code}, MESSAGE_TEXT = '{REFUSED}'");
+        let failed = answer(sides.1, &error).unwrap_err();
+        assert_eq!(failed, format!("{code}: {REFUSED}"));
         return format!("refused: {message}");
+    }
+    if let Ok((rows, _)) = &mut sharded {
+        rows.iter_mut().for_each(name_refusal);
     }
     let expected = answer(sides.1, sql);
     // The estimates of a server that has fewer rows are others.
@@ -230,6 +241,19 @@ fn compare(sides: (&mut Conn, &mut Conn), sql: &str, before: &[String], tally: &
     match sharded {
         Ok((rows, affected)) => format!("{} rows, {affected} affected", rows.len()),
         Err(message) => message,
+    }
+}
+
+/// Calls the refusal that a list of warnings tells as the oracle does.
+fn name_refusal(row: &mut String) {
+    let Some((code, message)) = row
+        .strip_prefix("Error | ")
+        .and_then(|rest| rest.split_once(" | "))
+    else {
+        return;
+    };
+    if is_refusal(&format!("{code}: {message}")) {
+        *row = format!("Error | {code} | {REFUSED}");
     }
 }
 

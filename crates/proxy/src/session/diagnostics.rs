@@ -188,6 +188,7 @@ impl Diagnostics {
         self.warnings = match self.warnings {
             _ if begins_list => Warnings::On(serial),
             Warnings::On(other) if may_begin_list && other != serial => Warnings::Lost,
+            Warnings::Own if may_begin_list => Warnings::Lost,
             Warnings::NoList | Warnings::Empty if may_begin_list => Warnings::On(serial),
             unchanged => unchanged,
         };
