@@ -18,8 +18,9 @@ pub(super) struct Diagnostics {
     warnings: Warnings,
     /// The last one of the proxy's own.
     error: Option<Box<MysqlError>>,
-    /// The list is a MySQL's, which every statement begins anew; MariaDB's is begun by those that use a table.
-    is_of_mysql: bool,
+    /// Whether the list is a MySQL's, which every statement begins anew; MariaDB's is begun by those that use a table. `None`:
+    /// no server has answered yet.
+    is_of_mysql: Option<bool>,
     /// The proxy answered the last statement by itself: no server knows its ROW_COUNT().
     is_answered_here: bool,
 }
@@ -61,9 +62,11 @@ impl Diagnostics {
     /// The proxy answers a statement by itself, or prepares it. MySQL begins a list of warnings with it; with a ping and its
     /// like it does not.
     pub(super) fn begins_list_here(&mut self) {
-        if self.is_of_mysql {
-            self.warnings = Warnings::Empty;
-        }
+        self.warnings = match self.is_of_mysql {
+            Some(true) => Warnings::Empty,
+            None if self.warnings == Warnings::Own => Warnings::Lost,
+            Some(false) | None => self.warnings,
+        };
     }
 
     /// Whether a connection has to be rid of its list for a question about the session's.
@@ -173,11 +176,11 @@ impl Diagnostics {
         if self.warnings == Warnings::On(serial) && !failed && warnings == 0 && !had_warnings {
             return;
         }
-        self.is_of_mysql = !held.backend.is_mariadb;
-        let list = match self.is_of_mysql {
-            false => warning_list(statement),
-            true if asked(statement).intersects(Holds::WARNINGS) => WarningList::Unknown,
-            true => WarningList::Begins,
+        self.is_of_mysql = Some(!held.backend.is_mariadb);
+        let list = match held.backend.is_mariadb {
+            true => warning_list(statement),
+            false if asked(statement).intersects(Holds::WARNINGS) => WarningList::Unknown,
+            false => WarningList::Begins,
         };
         let begins_list = failed || list == WarningList::Begins || (warnings > 0 && !had_warnings);
         // Warnings beside a list that is kept are the statement's own, or those of an earlier one there: the answer does
