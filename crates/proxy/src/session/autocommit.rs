@@ -8,7 +8,7 @@ use super::checkout::CheckoutError;
 use super::held::Held;
 use super::holds::{Holds, SetLeft};
 use super::set_statement::SetPlan;
-use super::statement_words::rejected;
+use super::statement_words::{mentions, rejected};
 use super::{Flow, Session};
 
 impl Session {
@@ -20,6 +20,11 @@ impl Session {
         let Some(mut plan) = SetPlan::of_statement(statement)? else {
             return Ok(None);
         };
+        if !self.is_mariadb() && loses_transactions(statement, &plan) {
+            return Err(errors::UNKNOWN.with(
+                "the proxy refuses a SET of autocommit that reads a table: after it, MySQL can lose what this session and later ones commit; set autocommit to 0 or 1",
+            ));
+        }
         let history = &self.settings.history;
         if plan.names.is_some() && plan.left == SetLeft::Nothing && history.touches_charset() {
             // It takes back what an earlier SET did to a part of the character set; the order counts.
@@ -149,4 +154,13 @@ impl Session {
         }
         Ok(())
     }
+}
+
+/// Whether MySQL 9.7.4 may lose transactions after it: InnoDB begins one for the SET that the server does not know of. Where
+/// autocommit is off then, no COMMIT reaches InnoDB; and once the connection is closed, the next that begins a transaction
+/// gets what InnoDB kept for it, so that its COMMITs are lost, too.
+fn loses_transactions(statement: &Statement<'_>, plan: &SetPlan) -> bool {
+    plan.autocommit.is_none()
+        && statement.shape().runs_or_reads()
+        && mentions(statement.text(), b"autocommit")
 }

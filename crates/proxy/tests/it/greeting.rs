@@ -61,3 +61,28 @@ fn servers_are_told_who_connects() {
     let told = observed.run(attribute).unwrap();
     assert_eq!(told, [[Some("shardwright proxy".to_owned())]]);
 }
+
+#[test]
+fn a_set_of_autocommit_that_reads_a_table_is_refused_for_mysql() {
+    let proxy = support::start(&Setup {
+        options: Box::new(|options| options.server_version = Some("9.7.4".to_owned())),
+        ..Setup::default()
+    });
+    let mut client = proxy.connect(None);
+    for (sql, is_refused) in [
+        ("SET autocommit = (SELECT 0)", true),
+        ("SET @x = 1, @@session.autocommit = own(0)", true),
+        ("SET sql_mode = '', AUTOCOMMIT := own(0)", true),
+        ("SET autocommit = 0", false),
+        ("SET autocommit = 1 - 0", false),
+        ("SET @autocommit_seen = 1", false),
+    ] {
+        let answer = client.query_drop(sql);
+        let refused = |error: &mysql::Error| error.to_string().contains("MySQL can lose");
+        assert_eq!(
+            answer.as_ref().is_err_and(refused),
+            is_refused,
+            "{sql}: {answer:?}"
+        );
+    }
+}
