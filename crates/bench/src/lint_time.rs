@@ -91,7 +91,7 @@ pub fn run(shardwright: &Path, mut progress: impl FnMut(&str)) -> Result<Report,
         progress(&format!("lint: {what}"));
         let directory = write_project(&files)?;
         let arguments: &[&str] = match files[0].0 {
-            "rules.sql" => &["lint", "rules.sql"],
+            "rules.sql" => &["lint", "--fail-on", "error", "rules.sql"],
             _ => &["lint", "--engine", "proxysql-2.7"],
         };
         let runs = (0..REPEATS).map(|_| measured(shardwright, arguments, directory.path()));
