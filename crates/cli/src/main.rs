@@ -31,6 +31,10 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ui::Ui;
 
+/// Compiling and analysing allocate much, and a quarter of their time was glibc's: see docs/benchmarks.md.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 fn main() -> ExitCode {
     let parsed = Args::command().try_get_matches().and_then(|matches| {
         let name = matches.subcommand_name().unwrap_or_default().to_owned();
