@@ -5,14 +5,17 @@ use std::task::Context;
 use std::time::{Duration, Instant};
 
 use shardwright_rules::{HostgroupId, Transaction};
+use shardwright_wire::Command;
 
 use super::holds::Holds;
-use crate::backend::Backend;
+use crate::backend::{Backend, BackendError};
 use crate::pool::Pool;
 use crate::worker::Worker;
 
 /// Time that a connection is given to forget its session.
 const RESET_TIMEOUT: Duration = Duration::from_secs(5);
+/// A question that InnoDB answers for every user of a MySQL.
+const OF_INNODB: &[u8] = b"SELECT 1 FROM information_schema.SCHEMATA LIMIT 1";
 
 /// A backend connection that a session has.
 pub(super) struct Held {
@@ -148,6 +151,10 @@ impl HeldConnections {
             // A prepared XA transaction belongs to nobody but this session; only closing leaves it as a server would.
             // What a switch of autocommit has hidden from the server outlasts everything else.
             if held.holds.intersects(Holds::UNTIL_CLOSED) {
+                let by_code = held.holds.intersection(Holds::UNTIL_CLOSED) == Holds::AUTOCOMMIT_BY_CODE;
+                if by_code && !held.backend.is_mariadb {
+                    tokio::task::spawn_local(mend_and_close(held));
+                }
                 continue;
             }
             if held.holds.is_empty() {
@@ -166,5 +173,22 @@ async fn reset_and_give(worker: Rc<Worker>, mut held: Held) {
         Ok(Ok(Err(error))) => tracing::warn!(%error, "a server does not reset connections"),
         Ok(Err(error)) => tracing::debug!(%error, "a backend connection was lost while it was reset"),
         Err(_) => tracing::warn!("a backend connection was not reset in time"),
+    }
+}
+
+/// MySQL 9.7.4: code that sets autocommit from a table leaves a mark on what InnoDB keeps for the connection. Closed with it,
+/// the next connection that begins a transaction gets the mark, and its COMMIT commits nothing. A statement outside of
+/// transactions that InnoDB answers takes the mark away.
+async fn mend_and_close(mut held: Held) {
+    let mended = async {
+        held.backend.reset().await?.map_err(|_| BackendError::NotReset)?;
+        held.backend.exchange(Command::Query(OF_INNODB)).await
+    };
+    match tokio::time::timeout(RESET_TIMEOUT, mended).await {
+        Ok(Ok(_)) => {}
+        Ok(Err(error)) => {
+            tracing::warn!(%error, "a connection was closed with an autocommit that code has set")
+        }
+        Err(_) => tracing::warn!("a connection with an autocommit that code has set was not reset in time"),
     }
 }

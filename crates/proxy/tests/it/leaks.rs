@@ -1,7 +1,7 @@
 //! Two clients share a pool of one connection: nothing of the first is there for the second.
 
-use mysql::Conn;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Row};
 
 use crate::support::{self, Setup, TestProxy, error, schema, server, start, value};
 
@@ -353,4 +353,37 @@ fn a_variable_that_a_trigger_has_set_is_read_or_the_question_is_refused() {
     all(&mut third, &["SELECT 1"]);
     all(&mut first, &["CALL sets()"]);
     assert_eq!(value(&mut first, "SELECT @by_procedure"), "5");
+}
+
+/// MySQL 9.7.4 gives what InnoDB kept for such a connection to the next one, whose COMMIT then commits nothing.
+#[test]
+fn after_a_procedure_that_has_set_autocommit_from_a_table_others_still_commit() {
+    let name = schema("leaks_autocommit");
+    server()
+        .run(format!(
+            "CREATE TABLE {name}.t (id INT) ENGINE=InnoDB; INSERT INTO {name}.t VALUES (0);
+             CREATE PROCEDURE {name}.switches() SET autocommit = (SELECT id FROM {name}.t LIMIT 1)"
+        ))
+        .unwrap();
+    let proxy = one_connection();
+    let mut first = proxy.connect(Some(&name));
+    let id = thread(&mut first);
+    let mut other = server().root().unwrap();
+    first.query_drop("CALL switches()").unwrap();
+    drop(first);
+    let mut observer = server().root().unwrap();
+    shardwright_testkit::eventually(support::PATIENCE, || {
+        let threads: Vec<Row> = observer.query("SHOW PROCESSLIST").unwrap();
+        threads
+            .iter()
+            .all(|thread| thread.get::<String, _>(0).unwrap() != id)
+    });
+    for sql in ["BEGIN", &format!("INSERT INTO {name}.t VALUES (1)"), "COMMIT"] {
+        other.query_drop(sql).unwrap();
+    }
+    let seen = value(
+        &mut observer,
+        &format!("SELECT COUNT(*) FROM {name}.t WHERE id = 1"),
+    );
+    assert_eq!(seen, "1");
 }
