@@ -20,7 +20,7 @@ impl Session {
         let Some(mut plan) = SetPlan::of_statement(statement)? else {
             return Ok(None);
         };
-        if !self.is_mariadb() && loses_transactions(statement, &plan) {
+        if loses_transactions(statement, &plan) && !self.is_mariadb() {
             return Err(errors::UNKNOWN.with(
                 "the proxy refuses a SET of autocommit that reads a table: after it, MySQL can lose what this session and later ones commit; set autocommit to 0 or 1",
             ));

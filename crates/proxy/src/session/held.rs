@@ -8,7 +8,7 @@ use shardwright_rules::{HostgroupId, Transaction};
 use shardwright_wire::Command;
 
 use super::holds::Holds;
-use crate::backend::{Backend, BackendError};
+use crate::backend::Backend;
 use crate::pool::Pool;
 use crate::worker::Worker;
 
@@ -168,11 +168,8 @@ impl HeldConnections {
 
 /// Resets a connection, which rolls back what is open, and gives it back; it is closed if that does not work.
 async fn reset_and_give(worker: Rc<Worker>, mut held: Held) {
-    match tokio::time::timeout(RESET_TIMEOUT, held.backend.reset()).await {
-        Ok(Ok(Ok(()))) => worker.pool.give(held.backend),
-        Ok(Ok(Err(error))) => tracing::warn!(%error, "a server does not reset connections"),
-        Ok(Err(error)) => tracing::debug!(%error, "a backend connection was lost while it was reset"),
-        Err(_) => tracing::warn!("a backend connection was not reset in time"),
+    if is_reset(&mut held.backend).await {
+        worker.pool.give(held.backend);
     }
 }
 
@@ -180,15 +177,25 @@ async fn reset_and_give(worker: Rc<Worker>, mut held: Held) {
 /// the next connection that begins a transaction gets the mark, and its COMMIT commits nothing. A statement outside of
 /// transactions that InnoDB answers takes the mark away.
 async fn mend_and_close(mut held: Held) {
-    let mended = async {
-        held.backend.reset().await?.map_err(|_| BackendError::NotReset)?;
-        held.backend.exchange(Command::Query(OF_INNODB)).await
-    };
-    match tokio::time::timeout(RESET_TIMEOUT, mended).await {
-        Ok(Ok(_)) => {}
-        Ok(Err(error)) => {
-            tracing::warn!(%error, "a connection was closed with an autocommit that code has set")
-        }
-        Err(_) => tracing::warn!("a connection with an autocommit that code has set was not reset in time"),
+    if !is_reset(&mut held.backend).await {
+        return;
     }
+    let error = match held.backend.exchange(Command::Query(OF_INNODB)).await {
+        Ok(outcome) => outcome.error.map(|error| error.to_string()),
+        Err(error) => Some(error.to_string()),
+    };
+    if let Some(error) = error {
+        tracing::warn!(%error, "a connection was closed with an autocommit that code has set");
+    }
+}
+
+/// Resets a connection, and tells why that did not work.
+async fn is_reset(backend: &mut Backend) -> bool {
+    match tokio::time::timeout(RESET_TIMEOUT, backend.reset()).await {
+        Ok(Ok(Ok(()))) => return true,
+        Ok(Ok(Err(error))) => tracing::warn!(%error, "a server does not reset connections"),
+        Ok(Err(error)) => tracing::debug!(%error, "a backend connection was lost while it was reset"),
+        Err(_) => tracing::warn!("a backend connection was not reset in time"),
+    }
+    false
 }
