@@ -105,7 +105,9 @@ const REFUSALS: &[CodeDoc] = &[
         "a text that ends inside a literal or a comment",
         "On ProxySQL, patterns see a statement only up to its first NUL byte, but the engine also reads annotations after\n\
          it. A text that seems to end inside a literal, a quoted name or a comment is refused. Write a NUL byte as `\\0`, as\n\
-         drivers do when they escape values.\n",
+         drivers do when they escape values.\n\n\
+         With `regex: re2`, a text that is no UTF-8 is refused too: RE2 matches nothing across such bytes. Let clients use\n\
+         utf8mb4.\n",
     ),
 ];
 

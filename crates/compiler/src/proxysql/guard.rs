@@ -12,7 +12,8 @@ use crate::raw_blocks::ListEntry;
 use crate::statement_patterns::any_of;
 
 /// Two rules for everyone, or for each user who is not allowed annotations: what ends inside a literal or a comment may
-/// go on behind a NUL byte, where no pattern looks and ProxySQL reads annotations all the same.
+/// go on behind a NUL byte, where no pattern looks and ProxySQL reads annotations all the same. With RE2, another rule for
+/// each of the other users.
 pub(super) fn annotation_guards(chains: &mut Chains, program: &Program) -> Vec<DraftRule> {
     let utf8_only = chains.reads_utf8_only();
     let guards = [
