@@ -12,12 +12,14 @@ mod command;
 mod configurations;
 mod engine;
 mod eventually;
+mod galera;
 mod guarded;
 mod mariadb;
 mod normalise;
 mod output;
 mod proxy;
 mod proxysql;
+mod replication;
 mod reserved_port;
 #[cfg(feature = "sessions")]
 mod sessions;
@@ -32,11 +34,13 @@ pub use command::{ADMIN_PASSWORD, CommandEnvironment, CommandOutput, RunningComm
 pub use configurations::configuration;
 pub use engine::{Arrival, EngineClient, Handle, NumberedServers, Reply, Rig, Via};
 pub use eventually::{DeadlineExceeded, eventually, poll_until};
+pub use galera::Galera;
 pub use guarded::GuardedProcess;
 pub use mariadb::{Flavour, LaunchError, MYSQLD, MariaDb, Options, three_shards};
 pub use normalise::Normaliser;
 pub use proxy::{Endpoints, Ports, ProxyError, ProxyOptions, ProxyProcess};
 pub use proxysql::{PROXYSQL_BIN, PROXYSQL_STARTED, ProxySql, ProxySqlError, ProxySqlOptions, real_proxysql};
+pub use replication::Replication;
 pub use reserved_port::ReservedPort;
 #[cfg(feature = "sessions")]
 pub use sessions::{CaseReport, SessionCases};

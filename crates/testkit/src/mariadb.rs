@@ -231,6 +231,11 @@ impl MariaDb {
         self.process.signal(Signal::SIGCONT)
     }
 
+    /// With what it starts the next time.
+    pub fn set_options(&mut self, options: Options) {
+        self.options = options;
+    }
+
     /// Ends the server if it runs and starts it again on the same data and port.
     ///
     /// # Errors
