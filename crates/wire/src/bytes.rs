@@ -34,6 +34,15 @@ impl<'a> Reader<'a> {
         self.rest.len()
     }
 
+    /// Takes a byte if it is the next.
+    pub(crate) fn skip_if(&mut self, byte: u8) -> bool {
+        let is_next = self.rest.first() == Some(&byte);
+        if is_next {
+            self.rest = &self.rest[1..];
+        }
+        is_next
+    }
+
     pub(crate) fn take(&mut self, len: usize) -> Result<&'a [u8], DecodeError> {
         let (head, tail) = self.rest.split_at_checked(len).ok_or(DecodeError::Truncated)?;
         self.rest = tail;

@@ -1,5 +1,7 @@
 //! Writing a result set: count, definitions, rows, end.
 
+use std::borrow::Cow;
+
 use mysql_common::constants::{CapabilityFlags, StatusFlags};
 
 use crate::bytes::Reader;
@@ -8,26 +10,106 @@ use crate::column::ColumnDefinition;
 use crate::packet::{append_packet, take_packet};
 use crate::response::{EofPacket, OkPacket};
 
+/// A whole answer of text rows.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct TextRows {
+    /// The names of the columns as the statement calls them.
+    pub columns: Vec<Vec<u8>>,
+    /// The rows, each with one value for each column; `None` is NULL.
+    pub rows: Vec<Vec<Option<Vec<u8>>>>,
+}
+
+impl TextRows {
+    /// Reads an answer on a connection with these capabilities; `None` for what is none, and for what is not there whole.
+    #[must_use]
+    pub fn of_answer(answer: &[u8], capabilities: CapabilityFlags) -> Option<Self> {
+        let mut packets = Packets::of(answer);
+        let mut read = Self::default();
+        let columns = Reader::new(&packets.next()?).lenenc_int().ok()?;
+        for _ in 0..columns {
+            read.columns.push(column_name(&packets.next()?)?);
+        }
+        if !capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF) {
+            packets.next()?;
+        }
+        loop {
+            let packet = packets.next()?;
+            // A row whose first value begins with this byte is longer than an end of rows can be.
+            if packet.first() == Some(&END_OF_ROWS) && packet.len() < MAX_END_OF_ROWS {
+                return Some(read);
+            }
+            let mut row = Reader::new(&packet);
+            let values = (0..columns).map(|_| text_value(&mut row));
+            read.rows.push(values.collect::<Option<_>>()?);
+        }
+    }
+
+    /// The value of a column of a row, by the column's name in any case; `None` for NULL, and where there is no such column.
+    #[must_use]
+    pub fn value(&self, row: usize, column: &str) -> Option<&[u8]> {
+        let mut columns = self.columns.iter();
+        let at = columns.position(|name| name.eq_ignore_ascii_case(column.as_bytes()))?;
+        self.rows.get(row)?.get(at)?.as_deref()
+    }
+}
+
+/// In the place of a value's length.
+const NULL: u8 = 0xFB;
+/// The first byte of the packet behind the last row.
+const END_OF_ROWS: u8 = 0xFE;
+/// The packet behind the last row is shorter than this: a value that begins with the same byte has at least 16 MiB.
+const MAX_END_OF_ROWS: usize = 0xFF_FFFF;
+
+/// The next value of a row. `None`: the row is cut off.
+#[expect(
+    clippy::option_option,
+    reason = "a value may be NULL, and a row may end too early"
+)]
+fn text_value(row: &mut Reader<'_>) -> Option<Option<Vec<u8>>> {
+    if row.skip_if(NULL) {
+        return Some(None);
+    }
+    Some(Some(row.lenenc_bytes().ok()?.to_vec()))
+}
+
+/// The name of a column, from its definition.
+fn column_name(definition: &[u8]) -> Option<Vec<u8>> {
+    let mut reader = Reader::new(definition);
+    // The catalog, the schema, the table, and the table as it is stored.
+    for _ in 0..4 {
+        reader.lenenc_bytes().ok()?;
+    }
+    Some(reader.lenenc_bytes().ok()?.to_vec())
+}
+
+/// The packets of a whole answer.
+struct Packets<'a> {
+    rest: &'a [u8],
+    whole: usize,
+}
+
+impl<'a> Packets<'a> {
+    fn of(answer: &'a [u8]) -> Self {
+        Self {
+            rest: answer,
+            whole: answer.len(),
+        }
+    }
+
+    /// The payload of the next packet; `None` at the end, and where it is cut off.
+    fn next(&mut self) -> Option<Cow<'a, [u8]>> {
+        let packet = take_packet(self.rest, self.whole).ok()??;
+        self.rest = &self.rest[packet.consumed..];
+        Some(packet.payload)
+    }
+}
+
 /// The first value of a whole answer of text rows on a connection with these capabilities; `None` for NULL, and for what
 /// has no row.
 #[must_use]
 pub fn first_value(answer: &[u8], capabilities: CapabilityFlags) -> Option<Vec<u8>> {
-    let mut rest = answer;
-    let mut next = || {
-        let packet = take_packet(rest, answer.len()).ok()??;
-        rest = &rest[packet.consumed..];
-        Some(packet.payload)
-    };
-    let columns = Reader::new(&next()?).lenenc_int().ok()?;
-    for _ in 0..columns {
-        next()?;
-    }
-    if !capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF) {
-        next()?;
-    }
-    let row = next()?;
-    let value = Reader::new(&row).lenenc_bytes().ok()?;
-    Some(value.to_vec())
+    let read = TextRows::of_answer(answer, capabilities)?;
+    read.rows.into_iter().next()?.into_iter().next()?
 }
 
 /// Appends the packets of one result set to a buffer that the caller sends whenever it likes.
@@ -134,6 +216,32 @@ impl ResultSetWriter {
 mod tests {
     use super::*;
     use mysql_common::constants::ColumnType;
+
+    #[test]
+    fn rows_are_read_by_the_names_of_columns() {
+        let columns =
+            ["Name", "Lag"].map(|name| ColumnDefinition::new(name, ColumnType::MYSQL_TYPE_VAR_STRING));
+        // A value of this length begins with the byte of an end of rows, behind its own length.
+        let long = vec![0xFE; 300];
+        for capabilities in [CapabilityFlags::empty(), CapabilityFlags::CLIENT_DEPRECATE_EOF] {
+            let mut answer = Vec::new();
+            let mut writer =
+                ResultSetWriter::begin(&mut answer, 1, capabilities, &columns, StatusFlags::empty());
+            writer.text_row(&mut answer, [Some(&b"a"[..]), None]);
+            writer.text_row(&mut answer, [Some(&long[..]), Some(b"7")]);
+            writer.end(&mut answer, StatusFlags::empty(), 0);
+            let rows = TextRows::of_answer(&answer, capabilities).unwrap();
+            assert_eq!(rows.rows.len(), 2);
+            assert_eq!(rows.value(0, "name"), Some(&b"a"[..]));
+            assert_eq!(rows.value(0, "lag"), None);
+            assert_eq!(rows.value(1, "NAME"), Some(&long[..]));
+            assert_eq!(rows.value(1, "Lag"), Some(&b"7"[..]));
+            assert_eq!(rows.value(1, "other"), None);
+            for end in 0..answer.len() {
+                assert_eq!(TextRows::of_answer(&answer[..end], capabilities), None, "{end}");
+            }
+        }
+    }
 
     #[test]
     fn the_first_value_is_read() {
