@@ -37,6 +37,29 @@ pub struct Cluster {
     /// Who moves servers between the hostgroups.
     #[serde(default, skip_serializing_if = "RolesBy::is_engine")]
     pub roles_by: RolesBy,
+    /// The servers that the engine watches and gives roles, the most wanted writer first. Empty where servers stay as they
+    /// are written, and on engines that follow servers in their own way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub candidates: Vec<Candidate>,
+}
+
+/// What a server may be in each role, beside what it is as a [`Member`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Candidate {
+    /// `clusters.NAME.servers.NAME`; a member of a hostgroup of its cluster.
+    pub server: Address,
+    /// Share of writes among several writers.
+    pub write_weight: u32,
+    /// Share of reads; 0 takes none.
+    pub read_weight: u32,
+    /// Replication lag past which it answers no reads, ms; 0: not checked.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub max_replication_lag_ms: u64,
+}
+
+fn is_zero(value: &u64) -> bool {
+    *value == 0
 }
 
 impl Cluster {

@@ -100,6 +100,7 @@ impl Clusters {
             reader,
             writer_serves_reads,
             roles_by: RolesBy::Engine,
+            candidates: Vec::new(),
         });
     }
 }

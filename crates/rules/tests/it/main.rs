@@ -10,3 +10,4 @@ mod prepared;
 mod roles;
 mod shard_maps;
 mod trust;
+mod watched;

@@ -132,6 +132,7 @@ fn configuration(clusters: u32) -> Configuration {
         reader: None,
         writer_serves_reads: WriterServesReads::Always,
         roles_by: RolesBy::Engine,
+        candidates: Vec::new(),
     };
     Configuration {
         clusters: (0..clusters).map(cluster).collect(),

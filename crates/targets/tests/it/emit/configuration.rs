@@ -102,6 +102,7 @@ pub(crate) fn everything() -> Configuration {
         reader: Some(HostgroupId(1001)),
         writer_serves_reads: WriterServesReads::Never,
         roles_by: RolesBy::Engine,
+        candidates: Vec::new(),
     };
     let hostgroup = |id, role, members| Hostgroup {
         id: HostgroupId(id),
