@@ -42,6 +42,7 @@ pub(super) fn compiled(
             reader: (cluster.kind != model::ClusterKind::Single).then(|| numbers.of(at, Purpose::Reader)),
             writer_serves_reads: cluster.writer_serves_reads,
             roles_by: cluster.roles_by,
+            candidates: members::candidates(topology, cluster, report),
         };
         differences.report(cluster, report);
         hostgroups.extend(hostgroups_of(cluster, &compiled, report));

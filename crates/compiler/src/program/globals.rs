@@ -90,13 +90,6 @@ fn differences(topology: &Topology, report: &mut Diagnostics<'_>) {
 
 fn monitor(topology: &Topology, report: &mut Diagnostics<'_>) -> Option<Monitor> {
     let monitor = topology.monitor.as_ref()?;
-    if report.engine == EngineId::Bundled {
-        report.difference(
-            monitor.origin,
-            "",
-            "servers are not monitored yet: the account is not used",
-        );
-    }
     Some(Monitor {
         address: report.address(monitor.origin),
         user: monitor.user.to_string(),

@@ -211,10 +211,10 @@ fn f7_group_replication_has_its_own_table() {
 #[test]
 fn what_the_bundled_engine_cannot_follow_is_said() {
     let topology = pxc("tls: preferred");
-    insta::assert_snapshot!(told(&topology, EngineId::Bundled), @"
-    warning SW321: bundled does not follow the state of a galera cluster yet: writes go to n22 until the next apply; proxysql-2.7 follows it
-    warning SW321: bundled does not fail over or fail back by itself yet
-    warning SW321: bundled does not measure yet how far behind a server is: a server that is further behind may answer reads; proxysql-2.7 takes it out
+    insta::assert_snapshot!(told(&topology, EngineId::Bundled), @r"
+    warning SW321: bundled does not watch this cluster: writes go to n22 until the next apply, whatever the state of the servers is; write a `monitor` section
+    warning SW321: bundled does not watch this cluster: it does not fail over or fail back; write a `monitor` section
+    warning SW321: bundled does not watch this cluster: a server that is further behind may answer reads; write a `monitor` section
     ");
     let topology = "
 clusters:
@@ -223,9 +223,7 @@ clusters:
     tls: verify
     servers: {a: {host: a.db}, b: {host: b.db, max_replication_lag: 5s}}
 ";
-    insta::assert_snapshot!(told(topology, EngineId::Bundled), @"
-    warning SW321: bundled does not measure replication lag yet: a replica that is further behind may answer reads; proxysql-2.7 takes it out
-    ");
+    insta::assert_snapshot!(told(topology, EngineId::Bundled), @"warning SW321: bundled does not watch this cluster: a replica that is further behind may answer reads; write a `monitor` section");
     insta::assert_snapshot!(told(topology, EngineId::Proxysql27), @"
     error SW320: proxysql-2.7 verifies no certificates of servers; bundled does
     info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it is one of the readers, with the lowest weight, because there is no last resort
@@ -325,9 +323,7 @@ engine_settings:
     info SW322: on proxysql-2.7, ports are opened at start: a change takes effect after a restart
     info SW322: on proxysql-2.7, mysql-threads is read at start: a change takes effect after a restart
     ");
-    insta::assert_snapshot!(told(topology, EngineId::Bundled), @"
-    info SW322: on bundled, servers are not monitored yet: the account is not used
-    ");
+    insta::assert_snapshot!(told(topology, EngineId::Bundled), @"");
     insta::assert_snapshot!(script(""), @"
     SET mysql-query_processor_iterations='0';
     SET mysql-query_processor_regex='1';

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
-use shardwright_rules::{Address, Cluster, Configuration, Hostgroup, Member, Role, ServerTls};
+use shardwright_rules::{Address, Candidate, Cluster, Configuration, Hostgroup, Member, Role, ServerTls};
 
 use super::{Object, Objects, facts_of};
 use crate::Facts;
@@ -43,6 +43,14 @@ pub(super) fn collect(configuration: &Configuration, objects: &mut Objects) {
     for (server, memberships) in memberships {
         objects.entry(server.clone()).or_default().facts = server_facts(&memberships);
     }
+    for candidate in configuration
+        .clusters
+        .iter()
+        .flat_map(|cluster| &cluster.candidates)
+    {
+        let object: &mut Object = objects.entry(candidate.server.clone()).or_default();
+        object.facts.extend(candidate_facts(candidate));
+    }
 }
 
 fn cluster_facts(cluster: &Cluster) -> Facts {
@@ -55,7 +63,22 @@ fn cluster_facts(cluster: &Cluster) -> Facts {
     if let Some(reader) = cluster.reader {
         facts.insert("reader_hostgroup".into(), json!(reader));
     }
+    if !cluster.candidates.is_empty() {
+        let order = cluster
+            .candidates
+            .iter()
+            .map(|candidate| last_part(&candidate.server));
+        facts.insert("watched_servers".into(), order.collect());
+    }
     facts
+}
+
+/// What a server may be in each role, where the engine gives roles itself.
+fn candidate_facts(candidate: &Candidate) -> Facts {
+    let facts = facts_of(candidate).into_iter().filter(|(key, _)| key != "server");
+    facts
+        .map(|(key, value)| (format!("watched_{key}"), value))
+        .collect()
 }
 
 /// A server's values are kept once where its memberships agree, and per role (`reader_weight`) where they do not.

@@ -7,7 +7,7 @@ use shardwright_topology::model::{
     Topology, WriterServesReads,
 };
 
-use super::members::preferred;
+use super::members::{are_watched, preferred};
 use super::weights::{READER_WEIGHT_FACTOR, read_weight};
 use crate::diagnostics::{APPROXIMATED, DIFFERENCE, Diagnostics, UNSUPPORTED};
 
@@ -15,14 +15,16 @@ use crate::diagnostics::{APPROXIMATED, DIFFERENCE, Diagnostics, UNSUPPORTED};
 const LARGEST_LAG_S: u64 = 604_800;
 
 /// What the differences of one cluster depend on in the others.
-pub(super) struct Differences {
+pub(super) struct Differences<'t> {
+    topology: &'t Topology,
     /// The writer of some cluster of type replication serves reads.
     a_writer_serves_reads: bool,
 }
 
-impl Differences {
-    pub(super) fn of(topology: &Topology) -> Self {
+impl<'t> Differences<'t> {
+    pub(super) fn of(topology: &'t Topology) -> Self {
         Self {
+            topology,
             a_writer_serves_reads: topology.clusters.iter().any(|cluster| {
                 matches!(cluster.kind, ClusterKind::Replication { .. })
                     && cluster.writer_serves_reads != WriterServesReads::Never
@@ -34,6 +36,7 @@ impl Differences {
     pub(super) fn report(&self, cluster: &Cluster, report: &mut Diagnostics<'_>) {
         tls(cluster, report);
         match report.engine {
+            EngineId::Bundled if are_watched(self.topology, cluster, report) => {}
             EngineId::Bundled => without_monitor(cluster, report),
             EngineId::Proxysql27 | EngineId::Proxysql30 => {
                 self.fallback(cluster, report);
@@ -104,45 +107,41 @@ fn tls(cluster: &Cluster, report: &mut Diagnostics<'_>) {
     report.add(severity, code, cluster.origin, "tls", message);
 }
 
-/// The bundled engine places servers as they are written.
+/// The bundled engine places the servers of a cluster that it does not watch as they are written.
 fn without_monitor(cluster: &Cluster, report: &mut Diagnostics<'_>) {
-    let mut without = |origin, field: &str, message: String| {
+    let remedy = match cluster.roles_by {
+        RolesBy::External => "write `roles_by: engine` and a `monitor` section",
+        RolesBy::Engine => "write a `monitor` section",
+    };
+    let mut without = |origin, field: &str, lost: String| {
+        let message = format!("bundled does not watch this cluster: {lost}; {remedy}");
         report.add(Severity::Warning, APPROXIMATED, origin, field, message);
     };
-    let word = match cluster.kind {
-        ClusterKind::Galera => Some("galera"),
-        ClusterKind::GroupReplication => Some("group_replication"),
-        ClusterKind::Single | ClusterKind::Replication { .. } => None,
-    };
-    if let Some(word) = word {
+    if matches!(cluster.kind, ClusterKind::Galera | ClusterKind::GroupReplication) {
         let first = preferred(cluster).first().map_or("", |server| &server.name);
-        let message = format!(
-            "bundled does not follow the state of a {word} cluster yet: writes go to {first} until the next apply; \
-             proxysql-2.7 follows it"
-        );
-        without(cluster.origin, "type", message);
+        let lost = format!("writes go to {first} until the next apply, whatever the state of the servers is");
+        without(cluster.origin, "type", lost);
     }
     if cluster.failback == Failback::Automatic {
-        let message = "bundled does not fail over or fail back by itself yet".to_owned();
-        without(cluster.origin, "failback", message);
+        without(
+            cluster.origin,
+            "failback",
+            "it does not fail over or fail back".to_owned(),
+        );
     }
     // That the state of the cluster is not followed says the same of the default.
     let default = (cluster.kind == ClusterKind::Galera).then_some(GALERA_TRANSACTIONS_BEHIND);
     if cluster.max_transactions_behind != default && cluster.max_transactions_behind != Some(0) {
-        let message =
-            "bundled does not measure yet how far behind a server is: a server that is further behind may answer reads; proxysql-2.7 takes it out"
-                .to_owned();
-        without(cluster.origin, "max_transactions_behind", message);
+        let lost = "a server that is further behind may answer reads".to_owned();
+        without(cluster.origin, "max_transactions_behind", lost);
     }
     let limited = cluster
         .servers
         .iter()
         .find(|server| server.max_replication_lag_ms.is_some());
     if let Some(server) = limited {
-        let message =
-            "bundled does not measure replication lag yet: a replica that is further behind may answer reads; proxysql-2.7 takes it out"
-                .to_owned();
-        without(server.origin, "max_replication_lag", message);
+        let lost = "a replica that is further behind may answer reads".to_owned();
+        without(server.origin, "max_replication_lag", lost);
     }
 }
 

@@ -1,9 +1,11 @@
 //! The servers of a cluster as members of its hostgroups.
 
-use shardwright_rules::{EngineId, Member, MemberStatus};
-use shardwright_topology::model::{Cluster, ClusterKind, Server, ServerState, ServerTls, WriterServesReads};
+use shardwright_rules::{Candidate, EngineId, Member, MemberStatus};
+use shardwright_topology::model::{
+    Cluster, ClusterKind, RolesBy, Server, ServerState, ServerTls, Topology, WriterServesReads,
+};
 
-use super::weights::Weights;
+use super::weights::{Weights, read_weight};
 use crate::diagnostics::Diagnostics;
 
 /// The servers of a cluster, the most wanted writer first: `writer_preference`, then the order of definition.
@@ -56,6 +58,25 @@ pub(super) fn members(cluster: &Cluster, report: &mut Diagnostics<'_>) -> Member
     }
     readers.append(&mut last);
     Members { writers, readers }
+}
+
+/// Whether the engine watches the servers of a cluster itself and gives them their roles.
+pub(super) fn are_watched(topology: &Topology, cluster: &Cluster, report: &Diagnostics<'_>) -> bool {
+    report.engine == EngineId::Bundled && topology.monitor.is_some() && cluster.roles_by == RolesBy::Engine
+}
+
+/// What the engine chooses from, where it gives roles itself.
+pub(super) fn candidates(topology: &Topology, cluster: &Cluster, report: &Diagnostics<'_>) -> Vec<Candidate> {
+    if !are_watched(topology, cluster, report) {
+        return Vec::new();
+    }
+    let candidate = |server: &Server| Candidate {
+        server: report.address(server.origin),
+        write_weight: server.weight,
+        read_weight: read_weight(server),
+        max_replication_lag_ms: server.max_replication_lag_ms.unwrap_or(0),
+    };
+    preferred(cluster).into_iter().map(candidate).collect()
 }
 
 /// Which servers write at first. In a group of equals, a server that drains keeps its place until its transactions
