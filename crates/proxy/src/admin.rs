@@ -2,6 +2,7 @@
 
 mod grammar;
 mod rows;
+mod servers;
 mod tables;
 
 use std::sync::Arc;
@@ -184,7 +185,7 @@ impl AdminSession {
             .control
             .apply(expected, project, json)
             .map_err(|error| refusal(&error))?;
-        self.shared.workers().iter().for_each(|worker| worker.wake());
+        self.shared.wake_all();
         tracing::info!(
             generation = applied.generation,
             fingerprint = applied.fingerprint,

@@ -89,6 +89,8 @@ pub(crate) enum BackendError {
     Scan(#[from] ScanError),
     #[error("the server did not answer a command of the proxy's own within {0:?}")]
     Silent(Duration),
+    #[error("the server does not answer, and another has taken its place")]
+    TakenOver,
     #[error("the server has not reset the connection")]
     NotReset,
     #[error("the server does not follow the protocol: {0}")]

@@ -5,6 +5,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use arc_swap::ArcSwap;
 
 use crate::failpoint::{FailPoint, FailPoints};
+use crate::knowledge::{Knowledge, MemoryFile};
 use crate::listeners::Listeners;
 use crate::members::MemberRegistry;
 use crate::options::Options;
@@ -20,6 +21,8 @@ pub(crate) struct Control {
     snapshot: Arc<ArcSwap<Snapshot>>,
     store: Mutex<Store>,
     pub(crate) members: MemberRegistry,
+    /// What is known of servers.
+    pub(crate) knowledge: Knowledge,
     pub(crate) listeners: Listeners,
     allow_secret_commands: bool,
     certificates: Certificates,
@@ -106,9 +109,11 @@ impl Control {
         fail_points: FailPoints,
     ) -> Result<Self, RestoreError> {
         let members = MemberRegistry::default();
+        let knowledge = Knowledge::of_memories(MemoryFile::in_directory(&options.data_dir).read());
         let certificates = Certificates::of(&options.tls);
         let context = BuildContext {
             members: &members,
+            knowledge: &knowledge,
             allow_secret_commands: options.allow_secret_commands,
             certificates,
             served: None,
@@ -126,11 +131,7 @@ impl Control {
                     return Err(RestoreError::Damaged(number));
                 }
                 for problem in problems {
-                    tracing::error!(
-                        address = problem.address,
-                        "user cannot log in: {}",
-                        problem.reason
-                    );
+                    tracing::error!(address = problem.address, "it cannot log in: {}", problem.reason);
                 }
                 snapshot
             }
@@ -139,6 +140,7 @@ impl Control {
             snapshot: Arc::new(ArcSwap::from_pointee(snapshot)),
             store: Mutex::new(store),
             members,
+            knowledge,
             listeners: Listeners::new(options.listen),
             allow_secret_commands: options.allow_secret_commands,
             certificates,
@@ -171,6 +173,7 @@ impl Control {
     fn context<'a>(&'a self, served: &'a Snapshot) -> BuildContext<'a> {
         BuildContext {
             members: &self.members,
+            knowledge: &self.knowledge,
             allow_secret_commands: self.allow_secret_commands,
             certificates: self.certificates,
             served: Some(served),

@@ -13,6 +13,7 @@ use crate::connection_ids::ConnectionIds;
 use crate::control::{Control, RestoreError, listed};
 use crate::failpoint::FailPoints;
 use crate::half_open::Origin;
+use crate::knowledge::Knowledge;
 use crate::listen_address::{ListenAddress, Peer};
 use crate::members::MemberRegistry;
 use crate::options::Options;
@@ -130,6 +131,7 @@ impl OneWorker {
 fn first_generation(options: &Options, configuration: &str) -> Result<Snapshot, RestoreError> {
     let context = BuildContext {
         members: &MemberRegistry::default(),
+        knowledge: &Knowledge::default(),
         allow_secret_commands: options.allow_secret_commands,
         certificates: Certificates::of(&options.tls),
         served: None,

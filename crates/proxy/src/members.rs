@@ -1,13 +1,13 @@
-//! Servers as members of hostgroups, while a proxy runs: their connection limits, their state, and who is picked.
+//! Servers as members of hostgroups, while a proxy runs: their connection limits and their state.
 
 use std::collections::hash_map::Entry;
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
 use rustc_hash::FxHashMap;
-use shardwright_rules::{Address, HostgroupId, Member, MemberStatus, Role, ServerTls};
+use shardwright_rules::{HostgroupId, Member, ServerTls};
 use shardwright_wire::{CapabilityFlags, Greeting};
 use tokio::sync::Semaphore;
 
@@ -30,7 +30,11 @@ pub(crate) struct MemberRuntime {
     pub(crate) connect_errors: AtomicU64,
     /// Milliseconds after `epoch` until which the server is left alone; 0: it is not.
     avoid_until_ms: AtomicU64,
+    /// Milliseconds after `epoch` at which it was back; 0: it was never away.
+    back_at_ms: AtomicU64,
     epoch: Instant,
+    /// The server is gone and another serves in its place: what it works at is given up.
+    is_cut_off: AtomicBool,
     /// As the server greets.
     version: ArcSwapOption<String>,
     /// Capabilities that its greeting did not offer; none before the first.
@@ -38,6 +42,29 @@ pub(crate) struct MemberRuntime {
 }
 
 impl MemberRuntime {
+    /// A server that nobody has connected to yet.
+    pub(crate) fn new(number: u64, member: &Member) -> Self {
+        let limit = member.max_connections as usize;
+        Self {
+            number,
+            host: member.host.clone(),
+            port: member.port,
+            tls: member.tls,
+            max_connections: member.max_connections,
+            permits: Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))),
+            kill_permits: Arc::new(Semaphore::new(KILLS_AT_ONCE)),
+            waiting: AtomicUsize::new(0),
+            connected: AtomicU64::new(0),
+            connect_errors: AtomicU64::new(0),
+            avoid_until_ms: AtomicU64::new(0),
+            back_at_ms: AtomicU64::new(0),
+            epoch: Instant::now(),
+            is_cut_off: AtomicBool::new(false),
+            version: ArcSwapOption::empty(),
+            lacks: AtomicU32::new(0),
+        }
+    }
+
     /// The server's version, if a connection was opened.
     pub(crate) fn version(&self) -> Option<String> {
         self.version.load().as_deref().cloned()
@@ -74,9 +101,37 @@ impl MemberRuntime {
         self.avoid_until_ms.store(until.max(1), Ordering::Relaxed);
     }
 
-    /// It was reached: nothing speaks against it any more.
+    /// It was reached: nothing speaks against it any more. It takes its share step by step if it was away.
     pub(crate) fn reached(&self) {
-        self.avoid_until_ms.store(0, Ordering::Relaxed);
+        if self.avoid_until_ms.swap(0, Ordering::Relaxed) != 0 {
+            self.came_back();
+        }
+    }
+
+    /// It was away, and takes its share step by step.
+    pub(crate) fn came_back(&self) {
+        let now = self.epoch.elapsed().as_millis() as u64;
+        self.back_at_ms.store(now.max(1), Ordering::Relaxed);
+    }
+
+    /// Has what the server works at given up, or not; whether it has become so.
+    pub(crate) fn cut_off(&self, is_cut_off: bool) -> bool {
+        !self.is_cut_off.swap(is_cut_off, Ordering::AcqRel) && is_cut_off
+    }
+
+    pub(crate) fn is_cut_off(&self) -> bool {
+        self.is_cut_off.load(Ordering::Acquire)
+    }
+
+    /// The part of its share that it takes now, in thousandths: caches of a server that was away are cold.
+    pub(crate) fn share(&self) -> u64 {
+        let back_at = self.back_at_ms.load(Ordering::Relaxed);
+        if back_at == 0 {
+            return 1000;
+        }
+        let back_for = (self.epoch.elapsed().as_millis() as u64).saturating_sub(back_at);
+        let whole = SLOW_START.as_millis() as u64;
+        (back_for * 1000 / whole).clamp(FIRST_SHARE, 1000)
     }
 
     pub(crate) fn is_avoided(&self) -> bool {
@@ -93,6 +148,11 @@ impl MemberRuntime {
         }
     }
 }
+
+/// How long it takes until a server that was away has its whole share.
+const SLOW_START: Duration = Duration::from_secs(10);
+/// The thousandths of its share that it gets at once.
+const FIRST_SHARE: u64 = 50;
 
 /// What makes two members of two generations the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -128,24 +188,8 @@ impl MemberRegistry {
         match members.entry(key) {
             Entry::Occupied(entry) => entry.get().clone(),
             Entry::Vacant(entry) => {
-                let limit = member.max_connections as usize;
-                let runtime = Arc::new(MemberRuntime {
-                    number: self.next.fetch_add(1, Ordering::Relaxed),
-                    host: member.host.clone(),
-                    port: member.port,
-                    tls: member.tls,
-                    max_connections: member.max_connections,
-                    permits: Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))),
-                    kill_permits: Arc::new(Semaphore::new(KILLS_AT_ONCE)),
-                    waiting: AtomicUsize::new(0),
-                    connected: AtomicU64::new(0),
-                    connect_errors: AtomicU64::new(0),
-                    avoid_until_ms: AtomicU64::new(0),
-                    epoch: Instant::now(),
-                    version: ArcSwapOption::empty(),
-                    lacks: AtomicU32::new(0),
-                });
-                entry.insert(runtime).clone()
+                let number = self.next.fetch_add(1, Ordering::Relaxed);
+                entry.insert(Arc::new(MemberRuntime::new(number, member))).clone()
             }
         }
     }
@@ -157,175 +201,37 @@ impl MemberRegistry {
     }
 }
 
-/// A member with what the configuration says of it.
-#[derive(Clone, Debug)]
-pub(crate) struct HostgroupMember {
-    pub(crate) runtime: Arc<MemberRuntime>,
-    pub(crate) server: Address,
-    pub(crate) weight: u32,
-    pub(crate) tier: u8,
-    pub(crate) status: MemberStatus,
-}
-
-/// What a hostgroup has for a connection that is open already.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
-    /// New connections go to its server as well.
-    Serves,
-    /// Its server takes no new connections of the hostgroup.
-    Drains,
-    /// Its server is none of the hostgroup's.
-    Gone,
-}
-
-/// A hostgroup of one generation.
-#[derive(Clone, Debug)]
-pub(crate) struct HostgroupMembers {
-    pub(crate) role: Role,
-    pub(crate) members: Vec<HostgroupMember>,
-}
-
-impl HostgroupMembers {
-    /// Where an open connection to `runtime` stands, which may be a member of an earlier generation.
-    pub(crate) fn standing(&self, runtime: &MemberRuntime) -> Standing {
-        let is_same = |member: &&HostgroupMember| {
-            (member.runtime.host.as_str(), member.runtime.port) == (runtime.host.as_str(), runtime.port)
-        };
-        let is_online = |member: &&HostgroupMember| member.status == MemberStatus::Online;
-        let writer = self.members.iter().find(is_online);
-        match self.members.iter().find(is_same) {
-            None => Standing::Gone,
-            Some(member) if member.status == MemberStatus::Offline => Standing::Gone,
-            Some(member) if !is_online(&member) => Standing::Drains,
-            Some(_) if self.role == Role::Writer && !writer.is_some_and(|writer| is_same(&writer)) => {
-                Standing::Drains
-            }
-            Some(_) => Standing::Serves,
-        }
-    }
-
-    /// The member that the next statement goes to. `random` is any number. Servers that could not be reached a moment
-    /// ago are left out, unless `even_avoided`. A writer hostgroup has one writer: its first online member.
-    pub(crate) fn pick(&self, random: u64, even_avoided: bool) -> Option<&HostgroupMember> {
-        let usable = |member: &&HostgroupMember| {
-            member.status == MemberStatus::Online
-                && (member.weight > 0 || self.role == Role::Writer)
-                && (even_avoided || !member.runtime.is_avoided())
-        };
-        if self.role == Role::Writer {
-            let first = self
-                .members
-                .iter()
-                .find(|member| member.status == MemberStatus::Online)?;
-            return Some(first).filter(usable);
-        }
-        let tier = self
-            .members
-            .iter()
-            .filter(usable)
-            .map(|member| member.tier)
-            .min()?;
-        let candidates = || {
-            self.members
-                .iter()
-                .filter(usable)
-                .filter(move |member| member.tier == tier)
-        };
-        let total: u64 = candidates().map(|member| u64::from(member.weight)).sum();
-        let mut left = random % total;
-        candidates().find(|member| {
-            let weight = u64::from(member.weight);
-            let found = left < weight;
-            left = left.saturating_sub(weight);
-            found
-        })
-    }
-}
-
 #[cfg(test)]
 mod tests {
+    use shardwright_rules::MemberStatus;
+
     use super::*;
 
-    fn members(role: Role, rows: &[(&str, u32, u8, MemberStatus)]) -> HostgroupMembers {
-        let registry = MemberRegistry::default();
-        let members = rows
-            .iter()
-            .map(|&(host, weight, tier, status)| {
-                let member = Member {
-                    server: host.into(),
-                    host: host.to_owned(),
-                    port: 3306,
-                    weight,
-                    tier,
-                    max_connections: 10,
-                    max_replication_lag_s: 0,
-                    tls: ServerTls::Disabled,
-                    status,
-                };
-                HostgroupMember {
-                    runtime: registry.get(HostgroupId(1), &member),
-                    server: member.server,
-                    weight,
-                    tier,
-                    status,
-                }
-            })
-            .collect();
-        HostgroupMembers { role, members }
-    }
-
-    fn picks(group: &HostgroupMembers, even_avoided: bool) -> Vec<String> {
-        let mut hosts: Vec<String> = (0..100)
-            .filter_map(|random| group.pick(random, even_avoided))
-            .map(|member| member.runtime.host.clone())
-            .collect();
-        hosts.sort();
-        hosts.dedup();
-        hosts
-    }
-
-    use MemberStatus::{Draining, Offline, Online};
-
     #[test]
-    fn readers_share_by_weight() {
-        let group = members(
-            Role::Reader,
-            &[("a", 1, 0, Online), ("b", 3, 0, Online), ("c", 0, 0, Online)],
-        );
-        let to_b = (0..400)
-            .filter(|&random| group.pick(random, false).unwrap().runtime.host == "b")
-            .count();
-        assert_eq!(to_b, 300);
-        assert_eq!(picks(&group, false), ["a", "b"]);
-    }
-
-    #[test]
-    fn a_last_resort_serves_only_when_no_other_can() {
-        let group = members(
-            Role::Reader,
-            &[
-                ("a", 1, 0, Online),
-                ("b", 1, 0, Draining),
-                ("writer", 1, 1, Online),
-            ],
-        );
-        assert_eq!(picks(&group, false), ["a"]);
-        group.members[0].runtime.avoid_for(Duration::from_secs(3600));
-        assert_eq!(picks(&group, false), ["writer"]);
-        group.members[0].runtime.reached();
-        assert_eq!(picks(&group, false), ["a"]);
-    }
-
-    #[test]
-    fn a_writer_hostgroup_has_one_writer() {
-        let group = members(
-            Role::Writer,
-            &[("a", 1, 0, Offline), ("b", 0, 0, Online), ("c", 1, 0, Online)],
-        );
-        assert_eq!(picks(&group, false), ["b"]);
-        group.members[1].runtime.avoid_for(Duration::from_secs(3600));
-        assert_eq!(picks(&group, false), Vec::<String>::new());
-        assert_eq!(picks(&group, true), ["b"]);
+    fn a_server_that_was_away_takes_its_share_step_by_step() {
+        let member = Member {
+            server: "s".into(),
+            host: "h".into(),
+            port: 1,
+            weight: 1,
+            tier: 0,
+            max_connections: 5,
+            max_replication_lag_s: 0,
+            tls: ServerTls::Disabled,
+            status: MemberStatus::Online,
+        };
+        let runtime = MemberRuntime::new(1, &member);
+        runtime.reached();
+        assert_eq!(runtime.share(), 1000, "it was never away");
+        runtime.avoid_for(Duration::from_secs(1));
+        runtime.reached();
+        assert!((FIRST_SHARE..1000).contains(&runtime.share()));
+        runtime.back_at_ms.store(1, Ordering::Relaxed);
+        let long_ago = MemberRuntime {
+            epoch: Instant::now().checked_sub(SLOW_START * 2).unwrap(),
+            ..runtime
+        };
+        assert_eq!(long_ago.share(), 1000);
     }
 
     #[test]
@@ -340,7 +246,7 @@ mod tests {
             max_connections: 5,
             max_replication_lag_s: 0,
             tls: ServerTls::Disabled,
-            status: Online,
+            status: MemberStatus::Online,
         };
         let first = registry.get(HostgroupId(1), &member);
         member.weight = 9;

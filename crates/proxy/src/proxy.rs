@@ -14,11 +14,13 @@ use crate::connection_ids::ConnectionIds;
 use crate::control::{Control, RestoreError, listed};
 use crate::descriptors;
 use crate::failpoint::{FailPoints, UnknownFailPoint};
+use crate::knowledge::MemoryFile;
 use crate::listener::Acceptors;
 use crate::options::Options;
 use crate::shared::{Phase, Shared};
 use crate::store::{Store, StoreError};
 use crate::tls::{Tls, TlsError};
+use crate::watch;
 use crate::worker_handle::WorkerHandle;
 use crate::worker_thread;
 
@@ -87,7 +89,8 @@ impl Proxy {
         let shared = Arc::new(Shared::new(control, tls, &options, connection_ids));
         let acceptors = Box::new(Acceptors(Arc::downgrade(&shared)));
         shared.control.listeners.accept_with(acceptors)?;
-        let workers = start_workers(&shared, options.workers)?;
+        let mut threads = start_workers(&shared, options.workers)?;
+        threads.push(start_watcher(&shared, &options)?);
         let admin_config = admin::config(options.admin_password.as_ref(), ADMIN_CONNECTIONS);
         let backend = Arc::new(admin::AdminBackend::new(shared.clone()));
         let admin = Server::bind(options.admin, admin_config, backend).map_err(|source| StartError::Listen {
@@ -97,7 +100,7 @@ impl Proxy {
         let mut running = RunningProxy {
             admin_address: options.admin,
             shared,
-            threads: workers,
+            threads,
             admin: None,
         };
         // On an error, dropping what runs ends it.
@@ -128,6 +131,15 @@ fn start_workers(
         return Err(io::Error::other("workers were started twice").into());
     }
     Ok(threads)
+}
+
+fn start_watcher(shared: &Arc<Shared>, options: &Options) -> Result<JoinHandle<()>, StartError> {
+    let file = MemoryFile::in_directory(&options.data_dir);
+    let (handle, thread) = watch::start(shared.clone(), file)?;
+    match shared.watcher.set(handle) {
+        Ok(()) => Ok(thread),
+        Err(_) => Err(io::Error::other("servers are watched twice").into()),
+    }
 }
 
 /// A proxy that serves. Dropping it stops it at once.

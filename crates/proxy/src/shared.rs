@@ -16,6 +16,7 @@ use crate::permit::Permit;
 use crate::server_version::ServerVersion;
 use crate::tls::Tls;
 use crate::validate::Problem;
+use crate::watcher_handle::WatcherHandle;
 use crate::worker_handle::WorkerHandle;
 
 /// How far the end of a proxy has come.
@@ -41,6 +42,7 @@ pub(crate) struct Shared {
     rsa_key: Mutex<Option<Arc<RsaKey>>>,
     pub(crate) started: Instant,
     pub(crate) workers: OnceLock<Vec<WorkerHandle>>,
+    pub(crate) watcher: OnceLock<WatcherHandle>,
     phase: AtomicU8,
     sessions: Arc<AtomicUsize>,
     pub(crate) half_open: Arc<HalfOpen>,
@@ -65,6 +67,7 @@ impl Shared {
             rsa_key: Mutex::default(),
             started: Instant::now(),
             workers: OnceLock::new(),
+            watcher: OnceLock::new(),
             phase: AtomicU8::new(Phase::Serving as u8),
             sessions: Arc::default(),
             half_open: HalfOpen::new(options.limits.max_half_open),
@@ -93,8 +96,14 @@ impl Shared {
         if let Err(error) = self.tls.reload() {
             problems.push(Problem::new("tls", error.to_string()));
         }
-        self.workers().iter().for_each(WorkerHandle::wake);
+        self.wake_all();
         problems
+    }
+
+    /// Has every thread look at the generation and the phase.
+    pub(crate) fn wake_all(&self) {
+        self.workers().iter().for_each(WorkerHandle::wake);
+        self.watcher.get().into_iter().for_each(WatcherHandle::wake);
     }
 
     /// Statements so far that may have changed a table.
@@ -122,9 +131,7 @@ impl Shared {
     /// Phases only advance.
     pub(crate) fn advance(&self, phase: Phase) {
         self.phase.fetch_max(phase as u8, Ordering::AcqRel);
-        for worker in self.workers() {
-            worker.wake();
-        }
+        self.wake_all();
     }
 
     /// Sessions that are there.

@@ -4,13 +4,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use shardwright_rules::roles::WatchedCluster;
 use shardwright_rules::{
-    Body, Configuration, EngineId, Evaluator, Finder, HostgroupId, MapStep, Names, NativeStep, OnClientGone,
-    Scope, User,
+    Body, Configuration, EngineId, Evaluator, Finder, HostgroupId, MapStep, Member, Names, NativeStep,
+    OnClientGone, Scope, User,
 };
-use shardwright_wire::CapabilityFlags;
+use shardwright_wire::{CapabilityFlags, ClientSecret};
 
-use crate::members::{HostgroupMember, HostgroupMembers, MemberRegistry, MemberRuntime};
+use crate::hostgroup_members::{HostgroupMember, HostgroupMembers};
+use crate::knowledge::Knowledge;
+use crate::members::{MemberRegistry, MemberRuntime};
 use crate::secrets::Credentials;
 use crate::store::Generation;
 use crate::validate::{self, Certificates, Problem};
@@ -27,6 +30,20 @@ pub(crate) struct UserEntry {
     pub(crate) credentials: Option<Credentials>,
 }
 
+/// The account that watches servers.
+pub(crate) struct MonitorAccount {
+    pub(crate) user: Arc<str>,
+    pub(crate) secret: ClientSecret,
+}
+
+impl std::fmt::Debug for MonitorAccount {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("MonitorAccount")
+            .field("user", &self.user)
+            .finish_non_exhaustive()
+    }
+}
+
 /// An immutable generation; published by one swap of a pointer.
 #[derive(Clone, Debug)]
 pub(crate) struct Snapshot {
@@ -41,7 +58,7 @@ pub(crate) struct Snapshot {
     pub(crate) configuration: Arc<Configuration>,
     pub(crate) router: Arc<Router>,
     pub(crate) users: FxHashMap<Arc<str>, Arc<UserEntry>>,
-    pub(crate) hostgroups: FxHashMap<HostgroupId, HostgroupMembers>,
+    pub(crate) hostgroups: Arc<FxHashMap<HostgroupId, HostgroupMembers>>,
     /// Schemas that clients name and no server has: shard maps place by schemas of other names.
     /// Names, and the users to whom they stand for what shards hold.
     logical_schemas: FxHashMap<String, Vec<Names>>,
@@ -55,11 +72,15 @@ pub(crate) struct Snapshot {
     pub(crate) binds_keys: bool,
     /// What becomes of a statement whose client has gone.
     pub(crate) on_client_gone: OnClientGone,
+    /// The account that watches servers, with its secret; `None`: there is none, or its secret cannot be resolved.
+    pub(crate) monitor: Option<Arc<MonitorAccount>>,
 }
 
 /// What a snapshot is made with.
 pub(crate) struct BuildContext<'a> {
     pub(crate) members: &'a MemberRegistry,
+    /// What monitors know: servers keep the roles that they have.
+    pub(crate) knowledge: &'a Knowledge,
     pub(crate) allow_secret_commands: bool,
     pub(crate) certificates: Certificates,
     /// What is served: its users may have shown what their secrets do not say.
@@ -78,13 +99,14 @@ impl Snapshot {
             router: Arc::new(Router::new(configuration.clone())),
             configuration,
             users: FxHashMap::default(),
-            hostgroups: FxHashMap::default(),
+            hostgroups: Arc::default(),
             logical_schemas: FxHashMap::default(),
             users_of_maps: Vec::new(),
             rule_destinations: BTreeSet::new(),
             is_time_dependent: false,
             binds_keys: false,
             on_client_gone: OnClientGone::default(),
+            monitor: None,
         }
     }
 
@@ -141,7 +163,7 @@ impl Snapshot {
             json,
             router,
             users,
-            hostgroups: hostgroups(&configuration, context.members),
+            hostgroups: Arc::new(hostgroups(&configuration, context)),
             logical_schemas: logical_schemas(&configuration),
             rule_destinations: rule_destinations(&configuration),
             users_of_maps: maps(&configuration)
@@ -150,6 +172,7 @@ impl Snapshot {
             is_time_dependent: is_time_dependent(&configuration),
             binds_keys: binds_keys(&configuration),
             on_client_gone: configuration.on_client_gone(),
+            monitor: monitor(&configuration, context, &mut problems),
             configuration,
         };
         Ok((snapshot, problems))
@@ -166,8 +189,10 @@ impl Snapshot {
                 *entry = before.clone();
             }
         }
+        let monitor = monitor(&self.configuration, context, &mut problems).or_else(|| self.monitor.clone());
         let reloaded = Self {
             users,
+            monitor,
             ..self.clone()
         };
         (reloaded, problems)
@@ -237,6 +262,35 @@ impl Snapshot {
     }
 }
 
+fn monitor(
+    configuration: &Configuration,
+    context: &BuildContext<'_>,
+    problems: &mut Vec<Problem>,
+) -> Option<Arc<MonitorAccount>> {
+    let monitor = configuration.monitor.as_ref()?;
+    let is_used = configuration
+        .clusters
+        .iter()
+        .any(|cluster| !cluster.candidates.is_empty());
+    let resolved = is_used
+        .then(|| Credentials::resolve(monitor.password.as_ref(), context.allow_secret_commands))?
+        .map_err(|error| error.to_string())
+        .and_then(|credentials| credentials.secret().ok_or_else(|| NOT_A_HASH.to_owned()));
+    match resolved {
+        Ok(secret) => Some(Arc::new(MonitorAccount {
+            user: Arc::from(monitor.user.as_str()),
+            secret,
+        })),
+        Err(problem) => {
+            problems.push(Problem::new(monitor.address.as_str(), problem));
+            None
+        }
+    }
+}
+
+/// Why a hash is no secret of a monitor.
+const NOT_A_HASH: &str = "the monitor logs in by itself: its secret must be the password, not a hash of it";
+
 fn users(
     configuration: &Configuration,
     context: &BuildContext<'_>,
@@ -267,23 +321,44 @@ fn users(
 
 fn hostgroups(
     configuration: &Configuration,
-    registry: &MemberRegistry,
+    context: &BuildContext<'_>,
 ) -> FxHashMap<HostgroupId, HostgroupMembers> {
-    let entry = |hostgroup: &shardwright_rules::Hostgroup| {
-        let members = hostgroup.members.iter().map(|member| HostgroupMember {
-            runtime: registry.get(hostgroup.id, member),
-            server: member.server.clone(),
-            weight: member.weight,
-            tier: member.tier,
-            status: member.status,
-        });
-        let members = HostgroupMembers {
-            role: hostgroup.role,
-            members: members.collect(),
+    let registry = context.members;
+    let mut hostgroups = FxHashMap::default();
+    for hostgroup in &configuration.hostgroups {
+        let members = registered(registry, hostgroup.id, &hostgroup.members);
+        let places = HostgroupMembers::written_places(hostgroup.role, &hostgroup.members);
+        hostgroups.insert(
+            hostgroup.id,
+            HostgroupMembers::fixed(hostgroup.role, members, places),
+        );
+    }
+    for cluster in &configuration.clusters {
+        let Some(watched) = WatchedCluster::of(configuration, cluster) else {
+            continue;
         };
-        (hostgroup.id, members)
+        let roles = context.knowledge.suppose(&watched);
+        let suspicion = context.knowledge.suspicion(&cluster.address);
+        for (role, id) in watched.hostgroups() {
+            let members = registered(registry, id, watched.servers.iter().map(|(_, member)| *member));
+            let places = watched.places(role, roles.as_ref());
+            let group = HostgroupMembers::watched(role, members, places, suspicion.clone());
+            hostgroups.insert(id, group);
+        }
+    }
+    hostgroups
+}
+
+fn registered<'m>(
+    registry: &MemberRegistry,
+    hostgroup: HostgroupId,
+    members: impl IntoIterator<Item = &'m Member>,
+) -> Vec<HostgroupMember> {
+    let member = |member: &Member| HostgroupMember {
+        runtime: registry.get(hostgroup, member),
+        server: member.server.clone(),
     };
-    configuration.hostgroups.iter().map(entry).collect()
+    members.into_iter().map(member).collect()
 }
 
 /// The shard maps, each with the sessions that it applies to.

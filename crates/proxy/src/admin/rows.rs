@@ -10,18 +10,18 @@ use shardwright_rules::{Body, Decision, EngineRule, MemberStatus, NativeStep, Ou
 use crate::shared::Shared;
 use crate::stats::{DigestFigures, Reason, RuleKey, WorkerFigures};
 
-type Rows = Vec<Vec<Value>>;
+pub(super) type Rows = Vec<Vec<Value>>;
 
-fn int(value: impl TryInto<i64>) -> Value {
+pub(super) fn int(value: impl TryInto<i64>) -> Value {
     Value::Int(value.try_into().unwrap_or(i64::MAX))
 }
 
-fn text(value: impl Into<String>) -> Value {
+pub(super) fn text(value: impl Into<String>) -> Value {
     Value::Text(value.into())
 }
 
 /// The whole row of a table of which some columns are given.
-fn row(table: &Table, given: &[(&'static str, Cell)]) -> Vec<Value> {
+pub(super) fn row(table: &Table, given: &[(&'static str, Cell)]) -> Vec<Value> {
     let value = |cell| match cell {
         None => Value::Null,
         Some(Cell::Integer(number)) => int(number),
@@ -30,6 +30,7 @@ fn row(table: &Table, given: &[(&'static str, Cell)]) -> Vec<Value> {
     table.row(given).map(value).collect()
 }
 
+/// The servers as they are written.
 pub(super) fn servers(shared: &Shared, _: &[WorkerFigures]) -> Rows {
     let snapshot = shared.control.snapshot().load_full();
     let hostgroups = &snapshot.configuration.hostgroups;
@@ -95,13 +96,13 @@ pub(super) fn connection_pool(shared: &Shared, figures: &[WorkerFigures]) -> Row
     groups.sort_by_key(|(id, _)| **id);
     let members = groups
         .into_iter()
-        .flat_map(|(id, group)| group.members.iter().map(move |member| (id, member)));
+        .flat_map(|(id, group)| group.placed().map(move |(member, place)| (id, member, place)));
     members
-        .map(|(id, member)| {
+        .map(|(id, member, place)| {
             let runtime = &member.runtime;
             let (counters, free) = WorkerFigures::member(figures, runtime.number);
             let open = runtime.connections();
-            let status = match member.status {
+            let status = match place.status {
                 MemberStatus::Online if runtime.is_avoided() => "SHUNNED",
                 status => status.column(),
             };

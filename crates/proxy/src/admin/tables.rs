@@ -6,7 +6,7 @@ use shardwright_rules::tables::{self, Column};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 use shardwright_wire::MysqlError;
 
-use super::rows;
+use super::{rows, servers};
 use crate::shared::Shared;
 use crate::stats::WorkerFigures;
 
@@ -27,7 +27,13 @@ struct AdminTable {
 
 const TABLES: &[AdminTable] = &[
     AdminTable::of("mysql_servers", &tables::SERVERS, &[], rows::servers),
-    AdminTable::of("runtime_mysql_servers", &tables::SERVERS, &[], rows::servers),
+    AdminTable::of("runtime_mysql_servers", &tables::SERVERS, &[], servers::running),
+    AdminTable {
+        name: "stats_shardwright_servers",
+        columns: &[],
+        more: OF_SERVERS,
+        rows: servers::watched,
+    },
     AdminTable::of(
         "mysql_users",
         &tables::USERS,
@@ -72,6 +78,20 @@ const TABLES: &[AdminTable] = &[
         &[],
         rows::variables,
     ),
+];
+
+/// What monitors know: the roles of each server of a watched cluster, what it says, and since when it answers or does not.
+const OF_SERVERS: &[&str] = &[
+    "cluster VARCHAR",
+    "server VARCHAR",
+    "hostname VARCHAR",
+    "port INT",
+    "writes VARCHAR",
+    "reads VARCHAR",
+    "seen VARCHAR",
+    "since_s INT",
+    "lag_ms INT",
+    "queue INT",
 ];
 
 /// The object of the topology that a rule came from, and the step that the bundled engine takes.

@@ -7,7 +7,8 @@ use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
 use shardwright_wire::{
-    Command, Outcome, ResponseShape, ScanError, ScanEvent, first_value, query_attributes,
+    Command, MysqlError, Outcome, ResponseShape, ScanError, ScanEvent, TextRows, errors, first_value,
+    query_attributes,
 };
 
 use super::{Backend, BackendError};
@@ -16,6 +17,8 @@ use super::{Backend, BackendError};
 pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// Time for an answer that other sessions may hold up: a table is altered, a commit waits for the cluster.
 const LONG_PATIENCE: Duration = Duration::from_secs(3600);
+/// Bytes of an answer of which the rows are wanted: they are states of a server.
+const MAX_ROWS: usize = 1024 * 1024;
 /// Bytes of an answer of which the value is wanted: it is a setting or an id.
 const MAX_VALUE: usize = 64 * 1024;
 
@@ -42,6 +45,24 @@ impl Backend {
         Ok((outcome.rows > 0)
             .then(|| first_value(&answer, self.key.shaping))
             .flatten())
+    }
+
+    /// The rows of the answer to a question of the proxy's own, within a limit of time.
+    pub(crate) async fn exchange_rows(
+        &mut self,
+        question: &[u8],
+        patience: Duration,
+    ) -> Result<Result<TextRows, MysqlError>, BackendError> {
+        let mut answer = Vec::new();
+        let outcome = self.exchange_with(Command::Query(question), patience, |bytes| {
+            let space = MAX_ROWS - answer.len();
+            answer.extend_from_slice(&bytes[..bytes.len().min(space)]);
+        });
+        if let Some(error) = outcome.await?.error {
+            return Ok(Err(error));
+        }
+        let rows = TextRows::of_answer(&answer, self.key.shaping);
+        Ok(rows.ok_or_else(|| errors::UNKNOWN.with("the answer has no rows, or is too long")))
     }
 
     async fn exchange_with(

@@ -34,6 +34,7 @@ impl Session {
                 self.abandon(held, shape);
                 Err(End::ClientGone)
             }
+            Broken::NotRun => Err(End::Closed),
             Broken::Killed { is_partial: true } => Err(End::Closed),
             Broken::Killed { is_partial: false } => self.refuse_and_close(&connection_killed(), seq).await,
             Broken::Backend { error, is_partial } => {

@@ -8,7 +8,7 @@ use shardwright_sql::{Shape, StatementClass};
 use shardwright_wire::{Command, errors};
 
 use super::Session;
-use super::checkout::CheckoutError;
+use super::checkout_error::CheckoutError;
 use super::held::Held;
 use super::holds::Holds;
 use super::statement::RoutedStatement;

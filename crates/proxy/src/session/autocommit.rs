@@ -4,7 +4,7 @@ use shardwright_rules::{PendingKind, Statement, refusal};
 use shardwright_sql::lex::reads_alike;
 use shardwright_wire::{Command, MysqlError, SessionChange, StatusFlags, errors};
 
-use super::checkout::CheckoutError;
+use super::checkout_error::CheckoutError;
 use super::held::Held;
 use super::holds::{Holds, SetLeft};
 use super::set_statement::SetPlan;

@@ -67,6 +67,7 @@ impl Session {
             next_seq,
             statement_id: None,
             file: None,
+            may_repeat: false,
         };
         let sending = self.transmit(&mut held.backend, &transmission, None);
         if let Err(broken) = sending.await {

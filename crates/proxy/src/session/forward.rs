@@ -14,6 +14,13 @@ use crate::backend::{Backend, BackendError};
 use crate::channel::Channel;
 use crate::kill_target::Serving;
 
+/// ER_OPTION_PREVENTS_STATEMENT
+const PREVENTED: u16 = 1290;
+/// ER_READ_ONLY_MODE
+const READ_ONLY_MODE: u16 = 1836;
+/// A server of a Galera cluster that is not in the majority, or has not joined, says that it does not know the command.
+const NOT_PREPARED: u16 = 1047;
+
 /// What to send, and how the answer looks.
 pub(super) struct Transmission<'a> {
     /// Whole packets.
@@ -25,6 +32,8 @@ pub(super) struct Transmission<'a> {
     pub(super) statement_id: Option<u32>,
     /// The file that the server may ask the client for.
     pub(super) file: Option<&'a [u8]>,
+    /// An error that says that nothing was executed is not for the client.
+    pub(super) may_repeat: bool,
 }
 
 /// An answer that was forwarded whole; what it was is in the backend's scanner.
@@ -41,6 +50,8 @@ pub(super) struct Traffic {
 pub(super) enum Broken {
     /// The client has gone.
     Client,
+    /// The server takes no writes now: it has executed nothing.
+    NotRun,
     /// The session was killed.
     Killed {
         /// Whether the client has seen a part of the answer.
@@ -83,6 +94,7 @@ pub(super) async fn forward(
         scanner: &mut backend.scanner,
         head: transmission.statement_id.map(|id| (id, Vec::new())),
         file: transmission.file,
+        may_repeat: transmission.may_repeat,
         transfer: None,
         received: 0,
         forwarded: 0,
@@ -104,6 +116,7 @@ struct Forwarding<'a, 'w> {
     /// The start of an answer in which a number is to be replaced, until it is there.
     head: Option<(u32, Vec<u8>)>,
     file: Option<&'a [u8]>,
+    may_repeat: bool,
     /// The server waits for the client's file.
     transfer: Option<FileTransfer>,
     received: u64,
@@ -114,9 +127,14 @@ struct Forwarding<'a, 'w> {
 impl Forwarding<'_, '_> {
     fn poll(&mut self, cx: &mut Context<'_>, backend: &mut Channel) -> Poll<Result<(), Broken>> {
         let polled = self.poll_traffic(cx, backend);
-        if polled.is_pending() && self.watch.poll(cx, &self.server).is_ready() {
-            let is_partial = self.forwarded > 0;
-            return Poll::Ready(Err(Broken::Killed { is_partial }));
+        if polled.is_pending() {
+            if self.watch.poll(cx, &self.server).is_ready() {
+                let is_partial = self.forwarded > 0;
+                return Poll::Ready(Err(Broken::Killed { is_partial }));
+            }
+            if self.server.member.is_cut_off() {
+                return Poll::Ready(Err(self.lost(BackendError::TakenOver)));
+            }
         }
         polled
     }
@@ -166,6 +184,9 @@ impl Forwarding<'_, '_> {
         };
         match feed.event {
             ScanEvent::More => {}
+            ScanEvent::Complete if self.may_repeat && self.forwarded == 0 && self.is_not_run() => {
+                return Err(Broken::NotRun);
+            }
             ScanEvent::Complete if feed.consumed == bytes.len() => self.is_complete = true,
             ScanEvent::Complete => return Err(self.lost(shardwright_wire::ScanError::NotExpected.into())),
             ScanEvent::LocalInfile if feed.consumed == bytes.len() && self.may_ask() => {
@@ -214,6 +235,17 @@ impl Forwarding<'_, '_> {
             .contains(CapabilityFlags::CLIENT_LOCAL_FILES);
         let asked = self.scanner.outcome().infile.as_deref();
         takes && self.client.splice.is_none() && self.file.is_some() && self.file == asked
+    }
+
+    /// Whether the answer says that the server has executed nothing, because it takes no writes.
+    fn is_not_run(&self) -> bool {
+        let error = self.scanner.outcome().error.as_ref();
+        error.is_some_and(|error| match error.code {
+            NOT_PREPARED | READ_ONLY_MODE => true,
+            // The option is one of several.
+            PREVENTED => error.message.contains("read-only") || error.message.contains("read_only"),
+            _ => false,
+        })
     }
 
     fn lost(&self, error: BackendError) -> Broken {

@@ -9,7 +9,7 @@ use shardwright_sql::Shape;
 use shardwright_wire::{Command, MysqlError, Outcome, errors};
 use tokio::sync::oneshot;
 
-use super::checkout::CheckoutError;
+use super::checkout_error::CheckoutError;
 use super::forward::{Broken, Traffic, Transmission, forward};
 use super::held::Held;
 use super::kill_statement::KillStatement;

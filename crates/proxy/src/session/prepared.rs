@@ -7,12 +7,14 @@ use shardwright_sql::StatementClass;
 use shardwright_wire::{Command, MysqlError, PrepareOk, ResponseShape, append_packet, errors, write_packet};
 
 use super::bound_keys::bound_keys;
-use super::checkout::CheckoutError;
+use super::checkout_error::CheckoutError;
 use super::execute_parameters::{ExecuteParameters, Executed, wrong_arguments};
 use super::forward::Transmission;
 use super::held::Held;
 use super::local_file::local_file;
 use super::questions::Rows;
+use super::repeat::{Patience, Relayed};
+use super::statement::RoutedStatement;
 use super::statement_words::{is_comment_only, other_packets, rejected, unroutable};
 use super::statements::{Circumstances, Decided, LongData, SessionStatement};
 use super::{End, Flow, Session};
@@ -27,6 +29,17 @@ struct Packets {
     bytes: Vec<u8>,
     /// The sequence number of the answer.
     next_seq: u8,
+}
+
+/// An execution of a prepared statement.
+struct Execution<'a> {
+    /// The client's number of the statement.
+    id: u32,
+    parameters: &'a ExecuteParameters<'a>,
+    types: &'a [u8],
+    route: &'a Destination,
+    /// The sequence number of the answer's first packet.
+    seq: u8,
 }
 
 impl Session {
@@ -88,6 +101,7 @@ impl Session {
             next_seq,
             statement_id: Some(id),
             file: None,
+            may_repeat: false,
         };
         let sending = self.transmit(&mut held.backend, &transmission, None);
         if let Err(broken) = sending.await {
@@ -213,39 +227,74 @@ impl Session {
         if let Err(error) = self.pause(&routed.effects).await {
             return self.refuse(seq, &error).await;
         }
-        let mut held = match self.obtain(&routed).await {
+        let execution = Execution {
+            id,
+            parameters,
+            types,
+            route,
+            seq,
+        };
+        let mut patience = Patience::default();
+        while let Relayed::NotRun = self.execute_once(&routed, &execution, &patience).await? {
+            self.wait_for_change(route.hostgroup, &mut patience).await;
+        }
+        Ok(())
+    }
+
+    /// Executes on a connection that is found for it.
+    async fn execute_once(
+        &mut self,
+        routed: &RoutedStatement<'_>,
+        execution: &Execution<'_>,
+        patience: &Patience,
+    ) -> Flow<Relayed> {
+        let &Execution { id, route, seq, .. } = execution;
+        let statement = routed.statement;
+        let mut held = match self.obtain(routed).await {
             Ok(held) => held,
-            Err(error) => return self.not_checked_out(error, seq).await,
+            Err(error) => return self.not_checked_out(error, seq).await.map(|()| Relayed::Done),
         };
         self.note_table_change(statement.shape());
         let server_id = match self.prepared_on(&mut held, id, statement, route).await {
             Ok(server_id) => server_id,
             Err(error) => {
                 self.return_unused(held, &error);
-                return self.not_checked_out(error, seq).await;
+                return self.not_checked_out(error, seq).await.map(|()| Relayed::Done);
             }
         };
         let takes_attributes = held.backend.takes_attributes();
-        let Packets { bytes, next_seq } = self.execution(id, server_id, parameters, types, takes_attributes);
+        let Packets { bytes, next_seq } = self.execution(
+            id,
+            server_id,
+            execution.parameters,
+            execution.types,
+            takes_attributes,
+        );
         if next_seq != seq {
             self.held.keep_or_give(held, &self.worker.pool);
-            return self.refuse(seq, &other_packets()).await;
+            return self.refuse(seq, &other_packets()).await.map(|()| Relayed::Done);
         }
         let file = local_file(statement);
+        let repeats = self.repeats(&held, patience);
         let transmission = Transmission {
             bytes: &bytes,
             shape: ResponseShape::BinaryResults,
             next_seq,
             statement_id: None,
             file: file.as_deref(),
+            may_repeat: repeats.writes,
         };
         let sending = self.transmit(&mut held.backend, &transmission, routed.effects.timeout_ms);
         match sending.await {
             Ok(traffic) => {
                 self.note_cursor(id, &mut held, server_id);
-                self.after_statement(held, &routed, traffic).await
+                self.after_statement(held, routed, traffic).await?;
+                Ok(Relayed::Done)
             }
-            Err(broken) => self.broken(broken, held, statement.shape(), seq).await,
+            Err(broken) => {
+                self.not_relayed(broken, held, repeats, routed.statement.shape(), seq)
+                    .await
+            }
         }
     }
 

@@ -10,7 +10,7 @@ use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::set::{self, Scope, SetItem, Value};
 use shardwright_sql::{LexMode, Lexer, Span, StatementClass, Token, TokenKind};
 
-use super::checkout::CheckoutError;
+use super::checkout_error::CheckoutError;
 use super::held::Held;
 use super::holds::Holds;
 use super::requirements::Requirements;

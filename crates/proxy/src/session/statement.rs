@@ -7,13 +7,14 @@ use shardwright_rules::{
 use shardwright_sql::{SessionEffects, StatementClass};
 use shardwright_wire::{MysqlError, ResponseShape, errors};
 
-use super::checkout::CheckoutError;
+use super::checkout_error::CheckoutError;
 use super::forward::Transmission;
 use super::held::Held;
 use super::holds::{Ending, Holds};
 use super::local_file::local_file;
 use super::query::Query;
 use super::questions::Rows;
+use super::repeat::{Patience, Relayed};
 use super::requirements::Requirements;
 use super::set_statement::SetPlan;
 use super::statement_words::{
@@ -203,13 +204,29 @@ impl Session {
         query: Query<'_>,
         shape: ResponseShape,
     ) -> Flow {
+        let mut patience = Patience::default();
+        while let Relayed::NotRun = self.relay_once(routed, query, shape, &patience).await? {
+            self.wait_for_change(routed.requirements.hostgroup, &mut patience)
+                .await;
+        }
+        Ok(())
+    }
+
+    async fn relay_once(
+        &mut self,
+        routed: &RoutedStatement<'_>,
+        query: Query<'_>,
+        shape: ResponseShape,
+        patience: &Patience,
+    ) -> Flow<Relayed> {
         let seq = query.frame.next_seq();
         let mut held = match self.obtain(routed).await {
             Ok(held) => held,
-            Err(error) => return self.not_checked_out(error, seq).await,
+            Err(error) => return self.not_checked_out(error, seq).await.map(|()| Relayed::Done),
         };
         self.note_table_change(routed.statement.shape());
         let file = local_file(routed.statement);
+        let repeats = self.repeats(&held, patience);
         let plain = match held.backend.takes_attributes() {
             true => None,
             false => query.without_attributes(),
@@ -217,7 +234,7 @@ impl Session {
         let frame = plain.as_ref().unwrap_or(query.frame);
         if frame.next_seq() != seq {
             self.held.keep_or_give(held, &self.worker.pool);
-            return self.refuse(seq, &other_packets()).await;
+            return self.refuse(seq, &other_packets()).await.map(|()| Relayed::Done);
         }
         let transmission = Transmission {
             bytes: frame.raw(),
@@ -225,11 +242,18 @@ impl Session {
             next_seq: seq,
             statement_id: None,
             file: file.as_deref(),
+            may_repeat: repeats.writes,
         };
         let sending = self.transmit(&mut held.backend, &transmission, routed.effects.timeout_ms);
         match sending.await {
-            Ok(traffic) => self.after_statement(held, routed, traffic).await,
-            Err(broken) => self.broken(broken, held, routed.statement.shape(), seq).await,
+            Ok(traffic) => {
+                self.after_statement(held, routed, traffic).await?;
+                Ok(Relayed::Done)
+            }
+            Err(broken) => {
+                self.not_relayed(broken, held, repeats, routed.statement.shape(), seq)
+                    .await
+            }
         }
     }
 

@@ -9,7 +9,7 @@ use shardwright_rules::{HostgroupId, Outcome as Decided, Statement};
 use shardwright_sql::LexMode;
 use shardwright_wire::{Command, MysqlError};
 
-use super::checkout::CheckoutError;
+use super::checkout_error::CheckoutError;
 use super::requirements::Requirements;
 use super::{End, Flow, Session};
 use crate::backend::Backend;

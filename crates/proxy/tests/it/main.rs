@@ -30,6 +30,7 @@ mod prompt_errors;
 mod proxied;
 mod reading;
 mod refuse;
+mod roles;
 mod scripted;
 mod several;
 mod sharing;

@@ -1,0 +1,130 @@
+//! The servers as they are now: where they serve, what monitors see, and why.
+
+use std::time::UNIX_EPOCH;
+
+use shardwright_mysqlite::Value;
+use shardwright_rules::roles::{ServerSight, Sight, Standing, WatchedCluster};
+use shardwright_rules::{Hostgroup, Member, MemberStatus, tables};
+
+use super::rows::{Rows, int, row, text};
+use crate::shared::Shared;
+use crate::snapshot::Snapshot;
+use crate::stats::WorkerFigures;
+
+/// The servers of each hostgroup that serve in it now. A server of a watched cluster that serves nowhere is in the last of its
+/// hostgroups, shunned.
+pub(super) fn running(shared: &Shared, _: &[WorkerFigures]) -> Rows {
+    let snapshot = shared.control.snapshot().load_full();
+    let configuration = &snapshot.configuration;
+    let mut rows = Vec::new();
+    for hostgroup in &configuration.hostgroups {
+        let cluster = configuration.cluster_of(hostgroup.id);
+        let watched = cluster.and_then(|cluster| WatchedCluster::of(configuration, cluster));
+        match watched {
+            Some(watched) => serving(&snapshot, hostgroup, &watched, &mut rows),
+            None => rows.extend(
+                hostgroup
+                    .members
+                    .iter()
+                    .map(|member| row(&tables::SERVERS, &member.cells(hostgroup.id))),
+            ),
+        }
+    }
+    rows
+}
+
+/// The rows of one hostgroup of a watched cluster.
+fn serving(snapshot: &Snapshot, hostgroup: &Hostgroup, watched: &WatchedCluster<'_>, rows: &mut Rows) {
+    let statuses = |id| -> Vec<MemberStatus> {
+        let group = snapshot.hostgroups.get(&id);
+        group
+            .into_iter()
+            .flat_map(|group| group.placed())
+            .map(|(_, place)| place.status)
+            .collect()
+    };
+    let own = statuses(hostgroup.id);
+    let all: Vec<Vec<MemberStatus>> = watched.hostgroups().map(|(_, id)| statuses(id)).collect();
+    let is_last = watched
+        .hostgroups()
+        .last()
+        .is_some_and(|(_, id)| id == hostgroup.id);
+    for (at, (_, member)) in watched.servers.iter().enumerate() {
+        let is_online = |statuses: &Vec<MemberStatus>| statuses.get(at) == Some(&MemberStatus::Online);
+        let status = match is_online(&own) {
+            true => "ONLINE",
+            false if is_last && !all.iter().any(is_online) => "SHUNNED",
+            false => continue,
+        };
+        let member = Member::clone(member);
+        let mut cells = member.cells(hostgroup.id);
+        for (column, cell) in &mut cells {
+            if *column == "status" {
+                *cell = tables::Cell::Text(status.into());
+            }
+        }
+        rows.push(row(&tables::SERVERS, &cells));
+    }
+}
+
+/// What monitors know of each server.
+pub(super) fn watched(shared: &Shared, _: &[WorkerFigures]) -> Rows {
+    let snapshot = shared.control.snapshot().load_full();
+    let knowledge = &shared.control.knowledge;
+    let mut rows = Vec::new();
+    for cluster in &snapshot.configuration.clusters {
+        let Some(watched) = WatchedCluster::of(&snapshot.configuration, cluster) else {
+            continue;
+        };
+        let roles = knowledge.roles(&cluster.address);
+        for (candidate, member) in &watched.servers {
+            let known = knowledge.server(&cluster.address, &candidate.server);
+            let sight = known.as_ref().map(|known| &known.sight);
+            let seen = sight.and_then(Sight::seen);
+            let of_server = roles.as_ref().and_then(|roles| roles.of(&candidate.server));
+            let since = known
+                .as_ref()
+                .and_then(|known| known.since.duration_since(UNIX_EPOCH).ok());
+            rows.push(vec![
+                text(cluster.address.as_str()),
+                text(candidate.server.as_str()),
+                text(member.host.as_str()),
+                int(member.port),
+                text(of_server.map_or_else(|| "not known yet".to_owned(), |roles| said(&roles.writes))),
+                text(of_server.map_or_else(|| "not known yet".to_owned(), |roles| said(&roles.reads))),
+                text(said_of_sight(sight)),
+                since.map_or(Value::Null, |since| int(since.as_secs())),
+                seen.and_then(|seen| seen.lag_ms).map_or(Value::Null, int),
+                seen.and_then(queue).map_or(Value::Null, int),
+            ]);
+        }
+    }
+    rows
+}
+
+fn queue(sight: &ServerSight) -> Option<u64> {
+    let of_galera = sight.galera.as_ref().and_then(|galera| galera.queue);
+    of_galera.or_else(|| sight.group.as_ref().and_then(|group| group.queue))
+}
+
+fn said(standing: &Standing) -> String {
+    match standing {
+        Standing::Serves => "yes".to_owned(),
+        Standing::LastResort => "when nobody else can".to_owned(),
+        Standing::StandsBy => "stands by".to_owned(),
+        Standing::Out(why) => format!("no: {why}"),
+    }
+}
+
+fn said_of_sight(sight: Option<&Sight>) -> String {
+    match sight {
+        None | Some(Sight::Unseen) => "not yet".to_owned(),
+        Some(Sight::Lost { why }) => format!("no answer: {why}"),
+        Some(Sight::Silent { why }) => format!("says nothing: {why}"),
+        Some(Sight::Seen(sight)) => match sight.is_read_only {
+            Some(true) => "read-only".to_owned(),
+            Some(false) => "can write".to_owned(),
+            None => "does not say whether it can write".to_owned(),
+        },
+    }
+}

@@ -1,0 +1,154 @@
+//! What is known of servers, shared by the monitor, the making of generations and the admin port.
+
+mod memory_file;
+
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
+
+use shardwright_rules::roles::{RoleMemory, Roles, Sight, WatchedCluster};
+use shardwright_rules::{Address, Member};
+use tokio::sync::Notify;
+
+use self::memory_file::Memories;
+pub(crate) use self::memory_file::MemoryFile;
+
+/// What is known of the servers of all clusters.
+#[derive(Debug, Default)]
+pub(crate) struct Knowledge(Mutex<BTreeMap<Address, KnownCluster>>);
+
+/// What is known of the servers of a cluster.
+#[derive(Debug, Default)]
+struct KnownCluster {
+    servers: BTreeMap<Address, KnownServer>,
+    memory: RoleMemory,
+    /// The roles that were given last.
+    roles: Option<Roles>,
+    suspicion: Arc<Notify>,
+}
+
+/// What is known of a server.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownServer {
+    host: String,
+    port: u16,
+    pub(crate) sight: Sight,
+    /// Since when it answers, or does not.
+    pub(crate) since: SystemTime,
+}
+
+impl KnownServer {
+    fn is(&self, member: &Member) -> bool {
+        self.host == member.host && self.port == member.port
+    }
+}
+
+/// What a judgement has come to.
+pub(crate) struct Judgement {
+    pub(crate) roles: Option<Roles>,
+    /// The roles given before; `None`: they are the same.
+    pub(crate) before: Option<Option<Roles>>,
+    /// What is remembered has changed.
+    pub(crate) is_news: bool,
+}
+
+impl Knowledge {
+    /// What is remembered from an earlier run.
+    pub(crate) fn of_memories(memories: Memories) -> Self {
+        let known = |(cluster, memory)| {
+            let known = KnownCluster {
+                memory,
+                ..KnownCluster::default()
+            };
+            (cluster, known)
+        };
+        Self(Mutex::new(memories.into_iter().map(known).collect()))
+    }
+
+    /// What is to be remembered for the next run.
+    pub(crate) fn memories(&self) -> Memories {
+        let clusters = self.clusters();
+        let of_cluster =
+            |(cluster, known): (&Address, &KnownCluster)| (cluster.clone(), known.memory.clone());
+        clusters.iter().map(of_cluster).collect()
+    }
+
+    /// Who hears that something is wrong in a cluster.
+    pub(crate) fn suspicion(&self, cluster: &Address) -> Arc<Notify> {
+        self.clusters()
+            .entry(cluster.clone())
+            .or_default()
+            .suspicion
+            .clone()
+    }
+
+    /// The roles that would follow from what is known; nothing is remembered.
+    pub(crate) fn suppose(&self, watched: &WatchedCluster<'_>) -> Option<Roles> {
+        let mut clusters = self.clusters();
+        let known = clusters.entry(watched.cluster.address.clone()).or_default();
+        watched.roles(&known.sights(watched), &mut known.memory.clone())
+    }
+
+    /// Takes up what is seen of a server; whether it is seen in another way than before.
+    pub(crate) fn saw(&self, cluster: &Address, member: &Member, sight: Sight) -> bool {
+        let mut clusters = self.clusters();
+        let servers = &mut clusters.entry(cluster.clone()).or_default().servers;
+        let before = servers.get_mut(&member.server).filter(|known| known.is(member));
+        if let Some(known) = before {
+            let is_changed = known.sight != sight;
+            if std::mem::discriminant(&known.sight) != std::mem::discriminant(&sight) {
+                known.since = SystemTime::now();
+            }
+            known.sight = sight;
+            return is_changed;
+        }
+        let known = KnownServer {
+            host: member.host.clone(),
+            port: member.port,
+            sight,
+            since: SystemTime::now(),
+        };
+        servers.insert(member.server.clone(), known);
+        true
+    }
+
+    /// The roles that follow from what is known, which is remembered.
+    pub(crate) fn judge(&self, watched: &WatchedCluster<'_>) -> Judgement {
+        let mut clusters = self.clusters();
+        let known = clusters.entry(watched.cluster.address.clone()).or_default();
+        let sights = known.sights(watched);
+        let remembered = known.memory.clone();
+        let roles = watched.roles(&sights, &mut known.memory);
+        let before = (known.roles != roles).then(|| std::mem::replace(&mut known.roles, roles.clone()));
+        Judgement {
+            roles,
+            before,
+            is_news: known.memory != remembered,
+        }
+    }
+
+    /// What is known of a server of a cluster.
+    pub(crate) fn server(&self, cluster: &Address, server: &Address) -> Option<KnownServer> {
+        self.clusters().get(cluster)?.servers.get(server).cloned()
+    }
+
+    /// The roles that were given last in a cluster.
+    pub(crate) fn roles(&self, cluster: &Address) -> Option<Roles> {
+        self.clusters().get(cluster)?.roles.clone()
+    }
+
+    fn clusters(&self) -> MutexGuard<'_, BTreeMap<Address, KnownCluster>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl KnownCluster {
+    /// What is seen of each candidate; a server that has moved was not seen where it is now.
+    fn sights(&self, watched: &WatchedCluster<'_>) -> Vec<Sight> {
+        let sight = |member: &Member| {
+            let known = self.servers.get(&member.server).filter(|known| known.is(member));
+            known.map_or(Sight::Unseen, |known| known.sight.clone())
+        };
+        watched.servers.iter().map(|(_, member)| sight(member)).collect()
+    }
+}

@@ -1,0 +1,93 @@
+//! Sending a statement once more, where it provably was not executed, or is a read.
+//!
+//! Only outside of transactions, on connections that hold nothing of the session's, and where a monitor watches who takes writes:
+//! there, a server that takes none is about to be replaced.
+
+use std::pin::pin;
+use std::time::Instant;
+
+use shardwright_rules::HostgroupId;
+use shardwright_sql::Shape;
+
+use super::forward::Broken;
+use super::held::Held;
+use super::search::PAUSE;
+use super::{Flow, Session};
+
+/// What has become of a statement.
+pub(super) enum Relayed {
+    /// The client has its answer.
+    Done,
+    /// It was not executed, or is a read, and may be sent again.
+    NotRun,
+}
+
+/// What may be sent again.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Repeats {
+    /// What the server says that it has not executed.
+    pub(super) writes: bool,
+    /// A read whose answer did not come.
+    pub(super) reads: bool,
+}
+
+/// Until when a statement may be sent again; it begins when the statement was sent once.
+#[derive(Debug, Default)]
+pub(super) struct Patience(Option<Instant>);
+
+impl Session {
+    /// What of a statement on this connection may be sent again.
+    pub(super) fn repeats(&self, held: &Held, patience: &Patience) -> Repeats {
+        let group = self.login.snapshot.hostgroups.get(&held.hostgroup);
+        let is_free = held.holds.is_empty() && patience.0.is_none_or(|until| Instant::now() < until);
+        Repeats {
+            writes: is_free && group.is_some_and(|group| group.is_watched_writer()),
+            reads: is_free && group.is_some_and(|group| group.is_watched()),
+        }
+    }
+
+    /// What becomes of a statement whose answer is not for the client, or did not come whole.
+    pub(super) async fn not_relayed(
+        &mut self,
+        broken: Broken,
+        held: Held,
+        repeats: Repeats,
+        shape: &Shape,
+        seq: u8,
+    ) -> Flow<Relayed> {
+        match broken {
+            Broken::NotRun => {
+                self.held.keep_or_give(held, &self.worker.pool);
+                Ok(Relayed::NotRun)
+            }
+            // Nothing that a read does is done twice.
+            Broken::Backend {
+                error,
+                is_partial: false,
+            } if repeats.reads && shape.is_safe_read() => {
+                tracing::debug!(hostgroup = %held.hostgroup, %error, "a backend connection was lost, and its read is sent again");
+                Ok(Relayed::NotRun)
+            }
+            broken => {
+                self.broken(broken, held, shape, seq).await?;
+                Ok(Relayed::Done)
+            }
+        }
+    }
+
+    /// Waits until the servers of a hostgroup may have other roles, or a little.
+    pub(super) async fn wait_for_change(&self, hostgroup: HostgroupId, patience: &mut Patience) {
+        let limit = self.worker.shared.limits.checkout_timeout;
+        patience.0.get_or_insert_with(|| Instant::now() + limit);
+        let Some(group) = self.login.snapshot.hostgroups.get(&hostgroup) else {
+            return;
+        };
+        let changed = pin!(group.changed());
+        group.suspect();
+        tokio::select! {
+            () = changed => {}
+            () = tokio::time::sleep(PAUSE) => {}
+            () = self.handle.ordered() => {}
+        }
+    }
+}

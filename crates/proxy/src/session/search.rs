@@ -1,0 +1,292 @@
+//! A search for a connection that the session does not hold: idle in the pool, new, or given back by another session. Where a
+//! monitor watches the servers, it waits for one that serves.
+
+use std::pin::pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+use std::time::Duration;
+
+use shardwright_wire::{CapabilityFlags, ConnectError, MysqlError, errors};
+use tokio::sync::OwnedSemaphorePermit;
+use tokio::time::Instant;
+
+use super::checkout_error::CheckoutError;
+use super::diagnostics::Previous;
+use super::hidden_variables::{Place, lost};
+use super::login::Login;
+use super::requirements::Requirements;
+use crate::backend::{Backend, Connect, ConnectFailure, PoolKey};
+use crate::descriptors;
+use crate::hostgroup_members::HostgroupMembers;
+use crate::kill::interrupted;
+use crate::members::MemberRuntime;
+use crate::pool::Preference;
+use crate::session_handle::SessionHandle;
+use crate::worker::Worker;
+
+/// How long to wait for other roles before the same servers are tried again.
+pub(super) const PAUSE: Duration = Duration::from_millis(50);
+
+/// Why a member gave no connection.
+enum NotConnected {
+    Refused(MysqlError),
+    Unreachable(String),
+    Full,
+    Killed,
+}
+
+/// A search for a connection that the session does not hold.
+pub(super) struct Search<'a> {
+    pub(super) worker: &'a Worker,
+    pub(super) handle: &'a SessionHandle,
+    pub(super) login: &'a Login,
+    /// The session's number.
+    pub(super) session: u64,
+    /// Capabilities of the client that the connection must have.
+    pub(super) capabilities: CapabilityFlags,
+    pub(super) requirements: &'a Requirements,
+}
+
+impl Search<'_> {
+    pub(super) async fn connection(&self, previous: Option<Previous>) -> Result<Backend, CheckoutError> {
+        if let Some(previous) = previous.filter(|_| self.requirements.asks) {
+            return self.previous_connection(previous);
+        }
+        let hostgroup = self.requirements.hostgroup;
+        let Some(group) = self.login.snapshot.hostgroups.get(&hostgroup) else {
+            return Err(CheckoutError::Refused(
+                errors::PROXY_HOSTGROUP_TIMEOUT.with(format_args!("hostgroup {hostgroup} does not exist")),
+            ));
+        };
+        let deadline = Instant::now() + self.worker.shared.limits.checkout_timeout;
+        let mut is_first = true;
+        let reason = loop {
+            // Whatever changes from here on is not missed.
+            let mut changed = pin!(group.changed());
+            changed.as_mut().enable();
+            let reason = match self.connection_in(group, is_first, deadline).await? {
+                Ok(backend) => return Ok(backend),
+                Err(reason) => reason,
+            };
+            if !group.is_watched() {
+                break reason;
+            }
+            tokio::select! {
+                biased;
+                () = tokio::time::sleep_until(deadline) => break reason,
+                () = self.handle.ordered() => return Err(CheckoutError::Refused(interrupted())),
+                () = changed => {}
+                () = tokio::time::sleep(PAUSE) => {}
+            }
+            is_first = false;
+        };
+        Err(CheckoutError::Refused(errors::PROXY_HOSTGROUP_TIMEOUT.with(
+            format_args!("no connection to hostgroup {hostgroup}: {reason}"),
+        )))
+    }
+
+    /// Why nobody serves in the hostgroup, as far as a monitor knows.
+    fn nobody_serves(&self) -> String {
+        let configuration = &self.login.snapshot.configuration;
+        let hostgroup = configuration.hostgroup(self.requirements.hostgroup);
+        let whys = hostgroup.and_then(|hostgroup| {
+            let roles = self.worker.shared.control.knowledge.roles(&hostgroup.cluster)?;
+            Some(roles.whys(hostgroup.role)).filter(|whys| !whys.is_empty())
+        });
+        whys.unwrap_or_else(|| "it has no server that accepts statements".to_owned())
+    }
+
+    /// A connection to a member that serves now, or why there is none. Of servers that could not be reached a moment ago, one is
+    /// tried if there are no others, and if `even_avoided`.
+    async fn connection_in(
+        &self,
+        group: &HostgroupMembers,
+        even_avoided: bool,
+        deadline: Instant,
+    ) -> Result<Result<Backend, String>, CheckoutError> {
+        let mut reason = None;
+        for attempt in 0..=group.members.len() {
+            let random = self.worker.random();
+            let avoided = || group.pick(random, true).filter(|_| even_avoided && attempt == 0);
+            let Some(member) = group.pick(random, false).or_else(avoided) else {
+                break;
+            };
+            match self.connection_to(&member.runtime, deadline).await {
+                Ok(backend) => return Ok(Ok(backend)),
+                Err(NotConnected::Refused(error)) => return Err(CheckoutError::Refused(error)),
+                Err(NotConnected::Killed) => return Err(CheckoutError::Refused(interrupted())),
+                Err(NotConnected::Full) => {
+                    let limit = member.runtime.max_connections;
+                    reason = Some(format!(
+                        "all {limit} connections to {} stayed in use",
+                        member.server
+                    ));
+                    break;
+                }
+                Err(NotConnected::Unreachable(error)) => {
+                    member
+                        .runtime
+                        .avoid_for(self.worker.shared.limits.backend_retry_after);
+                    group.suspect();
+                    tracing::warn!(server = %member.server, %error, "a server cannot be reached");
+                    let endpoint = member.runtime.endpoint();
+                    reason = Some(format!("{} ({endpoint}): {error}", member.server));
+                }
+            }
+        }
+        Ok(Err(reason.unwrap_or_else(|| self.nobody_serves())))
+    }
+
+    /// The connection that ran the statement that is asked about, if nobody has used it since.
+    fn previous_connection(&self, previous: Previous) -> Result<Backend, CheckoutError> {
+        let serial = previous
+            .serial
+            .filter(|_| previous.hostgroup == self.requirements.hostgroup);
+        let taken = serial.and_then(|serial| self.idle(previous.member, Some(serial)));
+        taken.ok_or_else(|| {
+            CheckoutError::Refused(errors::UNKNOWN.with(
+                "the connection that ran the session's previous statement is not held any more; ask in a transaction, \
+                 or directly after the statement",
+            ))
+        })
+    }
+
+    /// The connection on which a trigger may have set variables, if nobody has used it since.
+    pub(super) fn connection_of_variables(&self, place: Place) -> Result<Backend, CheckoutError> {
+        let taken = self.idle(place.member, Some(place.serial));
+        taken.ok_or_else(|| CheckoutError::Refused(lost()))
+    }
+
+    fn key(&self, has_schema: bool) -> PoolKey {
+        PoolKey {
+            user: self.login.user.name.clone(),
+            shaping: self.capabilities,
+            collation: self.login.collation,
+            has_schema,
+        }
+    }
+
+    /// An idle connection to the member; one in a schema where none is needed, if that is all there is.
+    fn idle(&self, member: u64, only: Option<u64>) -> Option<Backend> {
+        let session = self.session;
+        let take = |has_schema| {
+            let key = self.key(has_schema);
+            self.worker.pool.take(member, &key, Preference { session, only })
+        };
+        let has_schema = self.requirements.schema.is_some();
+        let is_either = only.is_some() || self.requirements.needs_no_schema;
+        take(has_schema).or_else(|| is_either.then(|| take(!has_schema)).flatten())
+    }
+
+    /// An idle connection to the member, or a new one, or the next that is given back.
+    async fn connection_to(
+        &self,
+        member: &Arc<MemberRuntime>,
+        deadline: Instant,
+    ) -> Result<Backend, NotConnected> {
+        loop {
+            if let Some(backend) = self.idle(member.number, None) {
+                return Ok(backend);
+            }
+            if let Ok(permit) = member.permits.clone().try_acquire_owned() {
+                return self.connect(member, permit).await;
+            }
+            // An idle connection that does not fit stands in the way of one that would.
+            if self.worker.pool.evict(member.number) {
+                continue;
+            }
+            let _counted = WaitingCount::new(member);
+            let line = self.worker.pool.wait(member.number);
+            self.worker
+                .shared
+                .workers()
+                .iter()
+                .for_each(|worker| worker.release(member.number));
+            tokio::select! {
+                biased;
+                () = line.given() => {}
+                permit = member.permits.clone().acquire_owned() => match permit {
+                    Ok(permit) => return self.connect(member, permit).await,
+                    Err(_closed) => return Err(NotConnected::Full),
+                },
+                () = tokio::time::sleep_until(deadline) => return Err(NotConnected::Full),
+                () = self.handle.ordered() => return Err(NotConnected::Killed),
+            }
+        }
+    }
+
+    async fn connect(
+        &self,
+        member: &Arc<MemberRuntime>,
+        permit: OwnedSemaphorePermit,
+    ) -> Result<Backend, NotConnected> {
+        let Some(credentials) = &self.login.user.credentials else {
+            return Err(NotConnected::Refused(
+                errors::ACCESS_DENIED.with("the user's secret cannot be resolved"),
+            ));
+        };
+        let Some(secret) = credentials.secret() else {
+            return Err(NotConnected::Refused(errors::ACCESS_DENIED.with(
+                "the user's secret is a hash, and no client has shown the password since the proxy started: log in again",
+            )));
+        };
+        let connect = Connect {
+            member,
+            key: self.key(self.requirements.schema.is_some()),
+            secret,
+            tls: self.worker.shared.tls.loaded(),
+            allow_public_key_retrieval: self.worker.shared.allow_public_key_retrieval,
+            schema: self.requirements.schema.clone(),
+            permit,
+            serial: self.worker.next_number(),
+            scratch: self.worker.scratch.clone(),
+        };
+        match connect.open(self.worker.shared.limits.connect_timeout).await {
+            Ok(backend) => {
+                member.connected.fetch_add(1, Ordering::Relaxed);
+                member.reached();
+                Ok(backend)
+            }
+            Err(failure) => {
+                member.connect_errors.fetch_add(1, Ordering::Relaxed);
+                match failure {
+                    ConnectFailure::Login(ConnectError::Refused(error)) if is_about_login(&error) => {
+                        Err(NotConnected::Refused(error))
+                    }
+                    ConnectFailure::Login(
+                        error @ (ConnectError::UnsupportedPlugin(_)
+                        | ConnectError::OnlyHashKnown
+                        | ConnectError::NeedsPrivacy),
+                    ) => Err(NotConnected::Refused(errors::CLIENT_AUTH_PLUGIN.with(error))),
+                    // No fault of the server's: it is not avoided.
+                    ConnectFailure::Io(error) if descriptors::are_exhausted(&error) => {
+                        let why = "the proxy has no file descriptors left (ulimit -n)";
+                        Err(NotConnected::Refused(errors::PROXY_HOSTGROUP_TIMEOUT.with(why)))
+                    }
+                    _ => Err(NotConnected::Unreachable(failure.to_string())),
+                }
+            }
+        }
+    }
+}
+
+/// Whether a server's refusal is about this login and not about the server.
+fn is_about_login(error: &MysqlError) -> bool {
+    matches!(error.code, 1044 | 1045 | 1049 | 1698)
+}
+
+/// Counts a session among those that wait for a connection to a member.
+struct WaitingCount<'a>(&'a MemberRuntime);
+
+impl<'a> WaitingCount<'a> {
+    fn new(member: &'a MemberRuntime) -> Self {
+        member.waiting.fetch_add(1, Ordering::Relaxed);
+        Self(member)
+    }
+}
+
+impl Drop for WaitingCount<'_> {
+    fn drop(&mut self) {
+        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,147 @@
+//! One server, looked at again and again on a connection of its own.
+
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+use shardwright_rules::roles::{ServerSight, Sight};
+use shardwright_wire::{CapabilityFlags, ConnectError};
+use tokio::time::sleep;
+
+use super::questions;
+use super::watcher::{HURRIED_INTERVAL, Watched, Watcher};
+use crate::backend::{Backend, BackendError, Connect, ConnectFailure, PoolKey};
+use crate::members::MemberRuntime;
+
+/// Time for a look, its connection included.
+const PATIENCE: Duration = Duration::from_secs(1);
+/// Looks in a row that may take too long before a server counts as lost: it may be busy.
+const SLOW_LOOKS: u32 = 2;
+/// The collation of the connection: utf8mb4_general_ci.
+const COLLATION: u8 = 45;
+
+/// A server that is watched.
+pub(super) struct Probe {
+    of: Watched,
+    runtime: Arc<MemberRuntime>,
+    connection: Option<Backend>,
+    /// Looks in a row that took too long.
+    slow: u32,
+}
+
+/// Why a look has shown nothing.
+enum Failure {
+    /// The server answers, and not this account.
+    Refused(String),
+    Lost(String),
+}
+
+impl Probe {
+    pub(super) fn new(of: Watched) -> Self {
+        let runtime = Arc::new(MemberRuntime::new(0, &of.member));
+        Self {
+            of,
+            runtime,
+            connection: None,
+            slow: 0,
+        }
+    }
+
+    /// Looks until it is aborted.
+    pub(super) async fn run(mut self, watcher: Rc<Watcher>) {
+        let suspicion = watcher.shared.control.knowledge.suspicion(&self.of.cluster);
+        loop {
+            let suspected = suspicion.notified();
+            tokio::pin!(suspected);
+            // From here on, whoever suspects something is heard.
+            suspected.as_mut().enable();
+            if let Some(sight) = self.look(&watcher).await {
+                watcher.saw(&self.of, sight);
+                sleep(HURRIED_INTERVAL).await;
+                let rest = watcher
+                    .interval(&self.of.cluster)
+                    .saturating_sub(HURRIED_INTERVAL);
+                tokio::select! {
+                    () = sleep(rest) => {}
+                    () = suspected => {}
+                }
+            }
+        }
+    }
+
+    /// What is seen of the server; `None`: it took too long, and is looked at once more.
+    async fn look(&mut self, watcher: &Watcher) -> Option<Sight> {
+        let looked = match tokio::time::timeout(PATIENCE, self.see(watcher)).await {
+            Ok(looked) => {
+                self.slow = 0;
+                looked
+            }
+            Err(_) => {
+                self.slow += 1;
+                if self.slow < SLOW_LOOKS {
+                    return None;
+                }
+                Err(Failure::Lost(format!("no answer within {PATIENCE:?}")))
+            }
+        };
+        Some(match looked {
+            Ok(sight) => Sight::Seen(Box::new(sight)),
+            Err(Failure::Refused(why)) => Sight::Silent { why },
+            Err(Failure::Lost(why)) => Sight::Lost { why },
+        })
+    }
+
+    async fn see(&mut self, watcher: &Watcher) -> Result<ServerSight, Failure> {
+        // While it is asked, the connection is here: a look that is given up closes it.
+        if let Some(connection) = self.connection.take() {
+            match self.ask(connection).await {
+                Ok(sight) => return Ok(sight),
+                // The server may have closed this one connection.
+                Err(error) => {
+                    tracing::debug!(server = %self.of.member.server, %error, "a monitor's connection was lost")
+                }
+            }
+        }
+        let connection = self.connect(watcher).await?;
+        let seen = self.ask(connection).await;
+        seen.map_err(|error| Failure::Lost(error.to_string()))
+    }
+
+    async fn ask(&mut self, mut connection: Backend) -> Result<ServerSight, BackendError> {
+        let sight = questions::look(&mut connection, &self.of.kind, PATIENCE).await?;
+        self.connection = Some(connection);
+        Ok(sight)
+    }
+
+    async fn connect(&self, watcher: &Watcher) -> Result<Backend, Failure> {
+        let Some(account) = watcher.snapshot().monitor.clone() else {
+            return Err(Failure::Refused(
+                "the monitor's secret cannot be resolved".to_owned(),
+            ));
+        };
+        let Ok(permit) = self.runtime.permits.clone().try_acquire_owned() else {
+            return Err(Failure::Refused("the monitor has no connection left".to_owned()));
+        };
+        let connect = Connect {
+            member: &self.runtime,
+            key: PoolKey {
+                user: account.user.clone(),
+                shaping: CapabilityFlags::empty(),
+                collation: COLLATION,
+                has_schema: false,
+            },
+            secret: account.secret.clone(),
+            tls: watcher.shared.tls.loaded(),
+            allow_public_key_retrieval: watcher.shared.allow_public_key_retrieval,
+            schema: None,
+            permit,
+            serial: watcher.next_number(),
+            scratch: watcher.scratch.clone(),
+        };
+        connect.open(PATIENCE).await.map_err(|failure| match failure {
+            ConnectFailure::Login(ConnectError::Refused(error)) => Failure::Refused(error.to_string()),
+            ConnectFailure::Login(error) => Failure::Refused(error.to_string()),
+            failure => Failure::Lost(failure.to_string()),
+        })
+    }
+}

@@ -1,0 +1,38 @@
+//! The thread that watches.
+
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+
+use tokio::runtime;
+use tokio::sync::Notify;
+use tokio::task::LocalSet;
+
+use super::reconcile::Probes;
+use super::watcher::Watcher;
+use crate::knowledge::MemoryFile;
+use crate::shared::{Phase, Shared};
+use crate::watcher_handle::WatcherHandle;
+
+/// Starts to watch the servers of what is served.
+pub(crate) fn start(shared: Arc<Shared>, file: MemoryFile) -> io::Result<(WatcherHandle, JoinHandle<()>)> {
+    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
+    let changed = Arc::new(Notify::new());
+    let handle = WatcherHandle::new(changed.clone());
+    let thread = std::thread::Builder::new()
+        .name("watcher".to_owned())
+        .spawn(move || {
+            let watcher = Rc::new(Watcher::new(shared, file));
+            LocalSet::new().block_on(&runtime, run(watcher, changed));
+        })?;
+    Ok((handle, thread))
+}
+
+async fn run(watcher: Rc<Watcher>, changed: Arc<Notify>) {
+    let mut probes = Probes::default();
+    while watcher.phase() != Phase::Stopping {
+        probes.reconcile(&watcher);
+        changed.notified().await;
+    }
+}

@@ -1,0 +1,177 @@
+//! What is seen gives servers their roles in what is served.
+
+use std::cell::{Cell, RefCell};
+use std::collections::BTreeMap;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use shardwright_rules::roles::{Roles, ServerRoles, Sight, Standing, WatchedCluster};
+use shardwright_rules::{Address, ClusterKind, Member};
+
+use crate::channel::Scratch;
+use crate::knowledge::MemoryFile;
+use crate::shared::{Phase, Shared};
+use crate::snapshot::Snapshot;
+use crate::worker_handle::WorkerHandle;
+
+/// From one look at a server to the next.
+const INTERVAL: Duration = Duration::from_millis(500);
+/// The same while something is happening.
+pub(super) const HURRIED_INTERVAL: Duration = Duration::from_millis(50);
+/// How long something is happening after roles have changed.
+const HURRY: Duration = Duration::from_secs(60);
+
+/// What is asked of a server, and how it is reached.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Watched {
+    pub(super) cluster: Address,
+    pub(super) kind: ClusterKind,
+    pub(super) member: Member,
+}
+
+/// Who watches, on one thread.
+pub(super) struct Watcher {
+    pub(super) shared: Arc<Shared>,
+    pub(super) scratch: Scratch,
+    file: MemoryFile,
+    /// Until when something is happening, by cluster.
+    hurried: RefCell<BTreeMap<Address, Instant>>,
+    next: Cell<u64>,
+}
+
+impl Watcher {
+    pub(super) fn new(shared: Arc<Shared>, file: MemoryFile) -> Self {
+        Self {
+            shared,
+            scratch: Scratch::new(),
+            file,
+            hurried: RefCell::default(),
+            next: Cell::new(0),
+        }
+    }
+
+    pub(super) fn phase(&self) -> Phase {
+        self.shared.phase()
+    }
+
+    pub(super) fn snapshot(&self) -> Arc<Snapshot> {
+        self.shared.control.snapshot().load_full()
+    }
+
+    /// A number for a connection.
+    pub(super) fn next_number(&self) -> u64 {
+        self.next.set(self.next.get() + 1);
+        self.next.get()
+    }
+
+    /// Takes up what is seen of a server.
+    pub(super) fn saw(&self, of: &Watched, sight: Sight) {
+        let knowledge = &self.shared.control.knowledge;
+        let is_seen = sight.seen().is_some();
+        let was_lost = knowledge
+            .server(&of.cluster, &of.member.server)
+            .is_some_and(|known| matches!(known.sight, Sight::Lost { .. }));
+        if !knowledge.saw(&of.cluster, &of.member, sight) {
+            return;
+        }
+        let snapshot = self.snapshot();
+        let configuration = &snapshot.configuration;
+        let cluster = configuration
+            .clusters
+            .iter()
+            .find(|cluster| cluster.address == of.cluster);
+        // Without it, a generation that has no such cluster is about to end this probe.
+        let Some(watched) = cluster.and_then(|cluster| WatchedCluster::of(configuration, cluster)) else {
+            return;
+        };
+        if was_lost && is_seen {
+            came_back(&snapshot, &watched, &of.member.server);
+        }
+        self.judge(&snapshot, &watched);
+    }
+
+    /// How long to wait until a server of a cluster is looked at again.
+    pub(super) fn interval(&self, cluster: &Address) -> Duration {
+        let hurried = self.hurried.borrow();
+        match hurried.get(cluster).is_some_and(|until| Instant::now() < *until) {
+            true => HURRIED_INTERVAL,
+            false => INTERVAL,
+        }
+    }
+
+    /// Gives a cluster's hostgroups the roles that follow from what is known.
+    pub(super) fn judge(&self, snapshot: &Snapshot, watched: &WatchedCluster<'_>) {
+        let knowledge = &self.shared.control.knowledge;
+        let cluster = &watched.cluster.address;
+        let judgement = knowledge.judge(watched);
+        let roles = judgement.roles.as_ref();
+        if judgement.is_news
+            && let Err(error) = self.file.write(&knowledge.memories())
+        {
+            tracing::error!(%error, "the roles of servers could not be written: after a restart, they follow from what is seen alone");
+        }
+        if let Some(before) = &judgement.before {
+            tell(cluster, before.as_ref(), roles);
+            self.hurried
+                .borrow_mut()
+                .insert(cluster.clone(), Instant::now() + HURRY);
+        }
+        let mut is_cut_off = false;
+        for (role, id) in watched.hostgroups() {
+            if let Some(group) = snapshot.hostgroups.get(&id) {
+                let is_lost = |at: usize| roles.is_some_and(|roles| roles.0[at].is_lost());
+                is_cut_off |= group.place(watched.places(role, roles), is_lost);
+            }
+        }
+        if is_cut_off {
+            self.shared.workers().iter().for_each(WorkerHandle::wake);
+        }
+    }
+}
+
+/// A server that did not answer does.
+fn came_back(snapshot: &Snapshot, watched: &WatchedCluster<'_>, server: &Address) {
+    for (_, id) in watched.hostgroups() {
+        let members = snapshot
+            .hostgroups
+            .get(&id)
+            .into_iter()
+            .flat_map(|group| &group.members);
+        for member in members.filter(|member| member.server == *server) {
+            member.runtime.reached();
+            member.runtime.came_back();
+        }
+    }
+}
+
+/// Writes down what has become of each server, and why.
+fn tell(cluster: &Address, before: Option<&Roles>, now: Option<&Roles>) {
+    let Some(now) = now else {
+        tracing::warn!(%cluster, "the roles of the servers are not known");
+        return;
+    };
+    for roles in &now.0 {
+        let before = before.and_then(|before| before.of(&roles.server));
+        if before != Some(roles) && before.map(said).as_deref() != Some(&said(roles)) {
+            tracing::info!(server = %roles.server, "{}", said(roles));
+        }
+    }
+    if now.writers().next().is_none() {
+        tracing::warn!(%cluster, "no server takes writes");
+    }
+}
+
+/// What a server does in both roles, in words.
+fn said(roles: &ServerRoles) -> String {
+    let said = |standing: &Standing, does: &str, does_not: &str| match standing {
+        Standing::Serves => does.to_owned(),
+        Standing::LastResort => format!("{does} when nobody else can"),
+        Standing::StandsBy => format!("stands by ({does_not})"),
+        Standing::Out(why) => format!("{does_not}: {why}"),
+    };
+    format!(
+        "{}; {}",
+        said(&roles.writes, "takes writes", "takes no writes"),
+        said(&roles.reads, "answers reads", "answers no reads")
+    )
+}
