@@ -8,11 +8,15 @@ mod equals;
 mod memory;
 mod replicas;
 mod sight;
+mod supposed;
 mod why;
+
+use std::mem::discriminant;
 
 pub use claims::Claim;
 pub use memory::RoleMemory;
 pub use sight::{GaleraSight, GroupSight, ServerSight, Sight, Source};
+pub use supposed::Supposition;
 pub use why::Why;
 
 use crate::{
@@ -44,7 +48,23 @@ pub struct ServerRoles {
     pub reads: Standing,
 }
 
+impl Standing {
+    /// Whether it is the same but for figures and words: by how much a server is behind, why it does not answer.
+    fn is_like(&self, other: &Self) -> bool {
+        match (self, other) {
+            (Standing::Out(why), Standing::Out(other)) => discriminant(why) == discriminant(other),
+            _ => self == other,
+        }
+    }
+}
+
 impl ServerRoles {
+    /// Whether both roles are the same but for figures and words.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        self.server == other.server && self.writes.is_like(&other.writes) && self.reads.is_like(&other.reads)
+    }
+
     /// Whether the server does not answer.
     #[must_use]
     pub fn is_lost(&self) -> bool {
@@ -66,6 +86,13 @@ impl ServerRoles {
 pub struct Roles(pub Vec<ServerRoles>);
 
 impl Roles {
+    /// Whether all servers have the same roles but for figures and words.
+    #[must_use]
+    pub fn is_like(&self, other: &Self) -> bool {
+        let pairs = self.0.iter().zip(&other.0);
+        self.0.len() == other.0.len() && pairs.into_iter().all(|(one, other)| one.is_like(other))
+    }
+
     /// The servers that write.
     pub fn writers(&self) -> impl Iterator<Item = &Address> {
         let writes = |server: &&ServerRoles| server.writes == Standing::Serves;

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use crate::model::KeyRange;
 
 /// A duration in milliseconds: a whole number and `ms`, `s`, `m`, `h` or `d`.
-pub(crate) fn duration_ms(text: &str) -> Option<u64> {
+pub fn duration_ms(text: &str) -> Option<u64> {
     let digits = text.trim_end_matches(|unit: char| unit.is_ascii_lowercase());
     let factor = match &text[digits.len()..] {
         "ms" => 1,

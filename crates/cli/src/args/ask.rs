@@ -47,6 +47,10 @@ pub(crate) struct Route {
     /// The client's address
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) client: Option<String>,
+    /// Also says which servers take the statement if this holds: db1=down, read-only, promoted, minority, lag:20s,
+    /// lag:unknown, queue:500. Repeat it for several servers
+    #[arg(long = "if", value_name = "SERVER=STATE")]
+    pub(crate) suppose: Vec<String>,
     /// The engine to compile for; default: the first that the project lists
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,

@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 mod assumed;
+mod supposed;
 
 use std::io::Read;
 
@@ -13,6 +14,7 @@ use shardwright_sql::{LexMode, Lexer, TokenKind};
 
 use self::answer::Answer;
 use self::assumed::Assumed;
+use self::supposed::Supposed;
 use crate::args::{ClientProfile, Format, Global, Route};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -148,6 +150,7 @@ fn answers(args: &Route, set: &RuleSet, statements: &[&[u8]]) -> Result<Vec<Answ
     {
         return Err(CommandError::usage(format!("no listener is named {name}")));
     }
+    let supposed = Supposed::parse(&args.suppose, configuration)?;
     let session = ScriptSession {
         user: user(configuration, args.user.as_deref())?,
         schema: args.schema.as_deref(),
@@ -165,11 +168,13 @@ fn answers(args: &Route, set: &RuleSet, statements: &[&[u8]]) -> Result<Vec<Answ
     Ok(sent
         .into_iter()
         .map(|sent| Answered {
-            answer: Answer::new(set, &sent.statement, &sent.decision, &sent.visits).assuming(Assumed::of(
-                args,
-                configuration,
-                &sent,
-            )),
+            answer: Answer::new(set, &sent.statement, &sent.decision, &sent.visits)
+                .assuming(Assumed::of(args, configuration, &sent))
+                .served_by(
+                    supposed
+                        .as_ref()
+                        .and_then(|supposed| supposed.servers(configuration, &sent.decision)),
+                ),
             sent,
         })
         .collect())

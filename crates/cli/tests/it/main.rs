@@ -38,6 +38,7 @@ mod session_statements;
 mod sessions;
 mod signals;
 mod support;
+mod supposing;
 mod tenants;
 mod traffic;
 mod transactional;

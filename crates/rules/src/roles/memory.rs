@@ -19,6 +19,12 @@ pub struct RoleMemory {
 }
 
 impl RoleMemory {
+    /// Forgets a server: there is another one in its place.
+    pub fn forget(&mut self, server: &Address) {
+        self.writers.retain(|writer| writer != server);
+        self.claims.remove(server);
+    }
+
     pub(super) fn knows_anything(&self) -> bool {
         !self.writers.is_empty() || !self.claims.is_empty()
     }

@@ -110,6 +110,7 @@ fn sight(word: &str) -> Sight {
         },
         "ro" => replica(true, Source::Running, Some(1_000)),
         "ro9" => replica(true, Source::Running, Some(9_000)),
+        "ro99" => replica(true, Source::Running, Some(99_000)),
         "ro?" => replica(true, Source::Connecting, None),
         "rw" => replica(false, Source::None, None),
         "rw+" => replica(false, Source::Running, Some(0)),
@@ -318,6 +319,22 @@ fn who_is_kept_out_is_told_why() {
     db3: it does not say whether it can write: access denied
     db3: it does not say whether it can write: access denied
     ");
+}
+
+#[test]
+fn figures_and_words_make_no_other_roles() {
+    let configuration = replication();
+    let watched = WatchedCluster::of(&configuration, &configuration.clusters[0]).unwrap();
+    let mut memory = RoleMemory::default();
+    let mut roles = |line: &str| {
+        let sights: Vec<Sight> = line.split_whitespace().map(sight).collect();
+        watched.roles(&sights, &mut memory).unwrap()
+    };
+    let (lags, lags_more) = (roles("rw ro9 ro"), roles("rw ro99 ro"));
+    assert_ne!(lags, lags_more);
+    assert!(lags.is_like(&lags_more));
+    assert!(!lags.is_like(&roles("rw ro ro")));
+    assert!(!lags.is_like(&roles("rw down ro")));
 }
 
 const WORDS: [&str; 9] = ["ro", "ro9", "ro?", "rw", "rw+", "rw?", "rw-", "down", "mute"];

@@ -9,6 +9,7 @@ use shardwright_rules::{Decision, Effects, Outcome};
 use shardwright_simulation::Visit;
 
 use super::assumed::Assumed;
+use super::supposed::Servers;
 use crate::rule_set::RuleSet;
 use crate::ui::{Ui, printable};
 
@@ -41,6 +42,9 @@ pub(crate) struct Answer {
     multiplex: bool,
     effects: Effects,
     error: Option<Refused>,
+    /// With `--if`.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    servers: Option<Servers>,
     evaluations: u32,
     visits: u32,
     /// Rules whose patterns could not be evaluated; the engine may decide differently.
@@ -94,6 +98,7 @@ impl Answer {
             multiplex: true,
             effects: Effects::default(),
             error: None,
+            servers: None,
             evaluations: decision.evaluations,
             visits: decision.visits,
             undecided: undecided(set, decision),
@@ -147,6 +152,11 @@ impl Answer {
         self.unsure |= assumed.decides;
         self.assumed.extend(assumed.lines);
         self
+    }
+
+    /// The same answer with the servers that take it.
+    pub(crate) fn served_by(self, servers: Option<Servers>) -> Self {
+        Self { servers, ..self }
     }
 
     /// Where it goes, in a few words: `shop-02 writer (hostgroup 1004)`.
@@ -223,6 +233,7 @@ impl Answer {
             )
         }));
         lines.extend(self.assumed.iter().map(|what| format!("  assumed   {what}")));
+        lines.extend(self.servers.iter().flat_map(Servers::lines));
         lines.extend(self.shard.as_ref().map(|shard| format!("  shard     {shard}")));
         lines.extend(
             self.rewritten
