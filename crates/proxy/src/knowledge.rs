@@ -24,6 +24,8 @@ struct KnownCluster {
     memory: RoleMemory,
     /// The roles that were given last.
     roles: Option<Roles>,
+    /// How often servers got other roles.
+    changes: u64,
     suspicion: Arc<Notify>,
 }
 
@@ -46,7 +48,7 @@ impl KnownServer {
 /// What a judgement has come to.
 pub(crate) struct Judgement {
     pub(crate) roles: Option<Roles>,
-    /// The roles given before; `None`: they are the same.
+    /// The roles given before; `None`: they are the same but for figures and words.
     pub(crate) before: Option<Option<Roles>>,
     /// What is remembered has changed.
     pub(crate) is_news: bool,
@@ -92,9 +94,12 @@ impl Knowledge {
     /// Takes up what is seen of a server; whether it is seen in another way than before.
     pub(crate) fn saw(&self, cluster: &Address, member: &Member, sight: Sight) -> bool {
         let mut clusters = self.clusters();
-        let servers = &mut clusters.entry(cluster.clone()).or_default().servers;
-        let before = servers.get_mut(&member.server).filter(|known| known.is(member));
-        if let Some(known) = before {
+        let KnownCluster { servers, memory, .. } = clusters.entry(cluster.clone()).or_default();
+        let before = servers.get_mut(&member.server);
+        if before.as_ref().is_some_and(|known| !known.is(member)) {
+            memory.forget(&member.server);
+        }
+        if let Some(known) = before.filter(|known| known.is(member)) {
             let is_changed = known.sight != sight;
             if std::mem::discriminant(&known.sight) != std::mem::discriminant(&sight) {
                 known.since = SystemTime::now();
@@ -119,7 +124,13 @@ impl Knowledge {
         let sights = known.sights(watched);
         let remembered = known.memory.clone();
         let roles = watched.roles(&sights, &mut known.memory);
-        let before = (known.roles != roles).then(|| std::mem::replace(&mut known.roles, roles.clone()));
+        let former = std::mem::replace(&mut known.roles, roles.clone());
+        let is_same = match (&former, &roles) {
+            (Some(former), Some(roles)) => former.is_like(roles),
+            (former, roles) => former == roles,
+        };
+        known.changes += u64::from(!is_same && former.is_some());
+        let before = (!is_same).then_some(former);
         Judgement {
             roles,
             before,
@@ -130,6 +141,11 @@ impl Knowledge {
     /// What is known of a server of a cluster.
     pub(crate) fn server(&self, cluster: &Address, server: &Address) -> Option<KnownServer> {
         self.clusters().get(cluster)?.servers.get(server).cloned()
+    }
+
+    /// How often servers got other roles since the start.
+    pub(crate) fn changes(&self) -> u64 {
+        self.clusters().values().map(|known| known.changes).sum()
     }
 
     /// The roles that were given last in a cluster.

@@ -1,7 +1,7 @@
 //! The bundled proxy: sessions, pools, routing, and its admin port.
 //!
 //! One thread per core runs sessions to their end; nothing is shared between them but counts, connection limits and
-//! the one [`Snapshot`](snapshot::Snapshot) that is served. The path of a statement:
+//! the one [`Snapshot`](snapshot::Snapshot) that is served. One more thread [watches](watch) servers. The path of a statement:
 //!
 //! ```text
 //! client ▶ channel ▶ session (command) ▶ router ▶ checkout (held, pooled or new connection) ▶ align

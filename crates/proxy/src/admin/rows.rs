@@ -176,6 +176,7 @@ pub(super) fn totals(shared: &Shared, figures: &[WorkerFigures]) -> Rows {
             "Client_Connections_connected".to_owned(),
             shared.sessions() as u64,
         ),
+        ("Role_changes".to_owned(), shared.control.knowledge.changes()),
         ("MySQL_Thread_Workers".to_owned(), shared.workers().len() as u64),
         (
             "Generation".to_owned(),

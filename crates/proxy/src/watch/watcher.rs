@@ -152,11 +152,12 @@ fn tell(cluster: &Address, before: Option<&Roles>, now: Option<&Roles>) {
     };
     for roles in &now.0 {
         let before = before.and_then(|before| before.of(&roles.server));
-        if before != Some(roles) && before.map(said).as_deref() != Some(&said(roles)) {
+        if before.is_none_or(|before| !before.is_like(roles)) {
             tracing::info!(server = %roles.server, "{}", said(roles));
         }
     }
-    if now.writers().next().is_none() {
+    let has_writer = |roles: &Roles| roles.writers().next().is_some();
+    if !has_writer(now) && before.is_none_or(has_writer) {
         tracing::warn!(%cluster, "no server takes writes");
     }
 }
@@ -169,6 +170,11 @@ fn said(roles: &ServerRoles) -> String {
         Standing::StandsBy => format!("stands by ({does_not})"),
         Standing::Out(why) => format!("{does_not}: {why}"),
     };
+    if let (Standing::Out(writes), Standing::Out(reads)) = (&roles.writes, &roles.reads)
+        && writes == reads
+    {
+        return format!("takes no statements: {writes}");
+    }
     format!(
         "{}; {}",
         said(&roles.writes, "takes writes", "takes no writes"),

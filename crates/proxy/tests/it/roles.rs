@@ -159,6 +159,8 @@ fn writes_follow_the_promotion_and_not_the_server_that_comes_back() {
     assert_eq!(readers(&mut client), set(&["3"]));
     servers.follow(0, 1);
     eventually(PATIENCE, || readers(&mut client) == set(&["1", "3"]));
+    let changes = "SELECT Variable_Value FROM stats_mysql_global WHERE Variable_Name = 'Role_changes'";
+    assert!(value(&mut admin, changes).parse::<u64>().unwrap() >= 3);
     // Whoever is promoted later takes the writes.
     servers.promote(0);
     eventually(PATIENCE, || value(&mut client, "SELECT @@server_id") == "1");
