@@ -55,7 +55,7 @@ bench: packages ## Measure; tables on the terminal, raw figures in docs/benchmar
 long: packages ## The tests with many more cases (hours; with PROXYSQL_BIN against a real ProxySQL too).
 	scripts/install-test-clients all
 	PROPTEST_CASES=20000 SHARDWRIGHT_CONFORMANCE=1000000 CONFORMANCE_RULE_SETS=5000 \
-		SHARDWRIGHT_CLIENTS=all SHARDWRIGHT_CROWD=10000 SHARDWRIGHT_SOAK=1200 \
+		SHARDWRIGHT_CLIENTS=all SHARDWRIGHT_CROWD=10000 SHARDWRIGHT_SOAK=1200 SHARDWRIGHT_TRIALS=20 \
 		$(CARGO) test --release --workspace --locked --no-fail-fast
 	scripts/install-mysql
 	SHARDWRIGHT_MYSQLD=$(CURDIR)/target/mysql/mysqld SHARDWRIGHT_CLIENTS=all \

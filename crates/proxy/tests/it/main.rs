@@ -40,4 +40,5 @@ mod statements;
 mod streaming;
 mod tls_of_clients;
 mod tls_to_servers;
+mod trials;
 mod trust;

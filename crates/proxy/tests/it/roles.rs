@@ -15,14 +15,14 @@ use shardwright_testkit::{Flavour, Galera, MariaDb, Options, Replication, eventu
 use crate::support::{PATIENCE, Setup, create_users, error, member, rule, start, start_on, try_value, value};
 
 /// MariaDB's, whatever other tests run on.
-fn mariadb() -> Options {
+pub(crate) fn mariadb() -> Options {
     Options {
         flavour: Flavour::MariaDb,
         ..Options::default()
     }
 }
 
-fn prepare(server: &MariaDb) {
+pub(crate) fn prepare(server: &MariaDb) {
     create_users(server);
     // Who may write on a replica is not stopped by read_only.
     server
@@ -75,7 +75,7 @@ fn watched(configuration: &mut Configuration, kind: &ClusterKind, ports: &[u16])
     configuration.graph.rules.insert(0, rule(50, reads));
 }
 
-fn setup(kind: ClusterKind, servers: &[MariaDb]) -> Setup {
+pub(crate) fn setup(kind: ClusterKind, servers: &[MariaDb]) -> Setup {
     let ports: Vec<u16> = servers.iter().map(MariaDb::port).collect();
     Setup {
         port: ports[0],
@@ -95,7 +95,7 @@ fn setup(kind: ClusterKind, servers: &[MariaDb]) -> Setup {
     }
 }
 
-fn replication() -> ClusterKind {
+pub(crate) fn replication() -> ClusterKind {
     ClusterKind::Replication {
         read_only_check: ReadOnlyCheck::ReadOnly,
     }
@@ -109,7 +109,7 @@ fn readers(client: &mut Conn) -> BTreeSet<String> {
 }
 
 /// What the admin port says of a server.
-fn told(admin: &mut Conn, server: &str, column: &str) -> String {
+pub(crate) fn told(admin: &mut Conn, server: &str, column: &str) -> String {
     let sql = format!(
         "SELECT {column} FROM stats_shardwright_servers WHERE server = 'clusters.a.servers.{server}'"
     );
