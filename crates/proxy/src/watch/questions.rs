@@ -63,13 +63,14 @@ pub(super) async fn look(
             let states = named_values(backend.exchange_rows(STATES, patience).await?);
             sight.galera = Some(galera(&variables, &states));
         }
-        ClusterKind::GroupReplication(_) => {
-            sight.group = backend
-                .exchange_rows(GROUP, patience)
-                .await?
-                .ok()
-                .and_then(|rows| group(&rows));
-        }
+        ClusterKind::GroupReplication(_) => match backend.exchange_rows(GROUP, patience).await? {
+            Ok(rows) => sight.group = group(&rows),
+            // Whoever may not ask does not know whether the server is a member: it stays what it was.
+            Err(error) => {
+                tracing::debug!(%error, "a server does not say whether it is a member of a group");
+                sight.is_read_only = None;
+            }
+        },
     }
     Ok(sight)
 }
