@@ -11,6 +11,7 @@ use shardwright_sql::Shape;
 
 use super::forward::Broken;
 use super::held::Held;
+use super::requirements::Requirements;
 use super::search::PAUSE;
 use super::{Flow, Session};
 
@@ -36,10 +37,12 @@ pub(super) struct Repeats {
 pub(super) struct Patience(Option<Instant>);
 
 impl Session {
-    /// What of a statement on this connection may be sent again.
-    pub(super) fn repeats(&self, held: &Held, patience: &Patience) -> Repeats {
+    /// What of a statement on this connection may be sent again. Not where it opens a transaction: the BEGIN that waited for it was
+    /// sent before it.
+    pub(super) fn repeats(&self, held: &Held, requirements: &Requirements, patience: &Patience) -> Repeats {
         let group = self.login.snapshot.hostgroups.get(&held.hostgroup);
-        let is_free = held.holds.is_empty() && patience.0.is_none_or(|until| Instant::now() < until);
+        let is_alone = held.holds.is_empty() && self.settings.autocommit && !requirements.opens;
+        let is_free = is_alone && patience.0.is_none_or(|until| Instant::now() < until);
         Repeats {
             writes: is_free && group.is_some_and(|group| group.is_watched_writer()),
             reads: is_free && group.is_some_and(|group| group.is_watched()),
@@ -50,13 +53,16 @@ impl Session {
     pub(super) async fn not_relayed(
         &mut self,
         broken: Broken,
-        held: Held,
+        mut held: Held,
         repeats: Repeats,
         shape: &Shape,
         seq: u8,
     ) -> Flow<Relayed> {
         match broken {
             Broken::NotRun => {
+                // The error is in the list of warnings there.
+                held.backend.may_have_warnings = true;
+                held.backend.exchanges += 1;
                 self.held.keep_or_give(held, &self.worker.pool);
                 Ok(Relayed::NotRun)
             }

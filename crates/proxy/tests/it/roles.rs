@@ -310,6 +310,34 @@ fn a_move_of_the_writer_fails_no_statement_and_loses_none() {
 }
 
 #[test]
+fn an_open_transaction_hears_of_it_and_a_statement_alone_waits() {
+    let servers = Replication::start(1, &mariadb()).unwrap();
+    prepare(&servers.servers[0]);
+    servers.servers[0]
+        .run("CREATE DATABASE t; CREATE TABLE t.t (id BIGINT PRIMARY KEY)")
+        .unwrap();
+    let proxy = start(&setup(replication(), &servers.servers));
+    let mut client = proxy.connect(None);
+    client.query_drop("BEGIN").unwrap();
+    assert_eq!(value(&mut client, "SELECT COUNT(*) FROM t.t"), "0");
+    servers.servers[0].run("SET GLOBAL read_only = 1").unwrap();
+    let refused = error(&mut client, "INSERT INTO t.t VALUES (1)");
+    assert_eq!(refused.0, 1290, "{}", refused.1);
+    client.query_drop("ROLLBACK").unwrap();
+    std::thread::scope(|scope| {
+        let waiting = scope.spawn(|| client.query_drop("INSERT INTO t.t VALUES (2)").unwrap());
+        let mut admin = proxy.admin();
+        eventually(PATIENCE, || {
+            told(&mut admin, "a1", "writes") == "no: it is read-only"
+        });
+        servers.servers[0].run("SET GLOBAL read_only = 0").unwrap();
+        waiting.join().unwrap();
+    });
+    assert_eq!(value(&mut client, "SELECT GROUP_CONCAT(id) FROM t.t"), "2");
+    assert_eq!(value(&mut client, "SELECT @@in_transaction"), "0");
+}
+
+#[test]
 fn a_replica_that_lags_or_does_not_say_so_answers_no_reads() {
     let servers = Replication::start(3, &mariadb()).unwrap();
     prepare(&servers.servers[0]);
