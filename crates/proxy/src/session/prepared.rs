@@ -275,7 +275,7 @@ impl Session {
             return self.refuse(seq, &other_packets()).await.map(|()| Relayed::Done);
         }
         let file = local_file(statement);
-        let repeats = self.repeats(&held, &routed.requirements, patience);
+        let repeats = self.repeats(&held, &routed.requirements, routed.statement.shape(), patience);
         let transmission = Transmission {
             bytes: &bytes,
             shape: ResponseShape::BinaryResults,

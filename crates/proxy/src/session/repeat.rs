@@ -7,7 +7,7 @@ use std::pin::pin;
 use std::time::Instant;
 
 use shardwright_rules::HostgroupId;
-use shardwright_sql::Shape;
+use shardwright_sql::{SessionEffects, Shape, StatementClass};
 
 use super::forward::Broken;
 use super::held::Held;
@@ -39,12 +39,18 @@ pub(super) struct Patience(Option<Instant>);
 impl Session {
     /// What of a statement on this connection may be sent again. Not where it opens a transaction: the BEGIN that waited for it was
     /// sent before it.
-    pub(super) fn repeats(&self, held: &Held, requirements: &Requirements, patience: &Patience) -> Repeats {
+    pub(super) fn repeats(
+        &self,
+        held: &Held,
+        requirements: &Requirements,
+        shape: &Shape,
+        patience: &Patience,
+    ) -> Repeats {
         let group = self.login.snapshot.hostgroups.get(&held.hostgroup);
         let is_alone = held.holds.is_empty() && self.settings.autocommit && !requirements.opens;
         let is_free = is_alone && patience.0.is_none_or(|until| Instant::now() < until);
         Repeats {
-            writes: is_free && group.is_some_and(|group| group.is_watched_writer()),
+            writes: is_free && is_whole(shape) && group.is_some_and(|group| group.is_watched_writer()),
             reads: is_free && group.is_some_and(|group| group.is_watched()),
         }
     }
@@ -94,6 +100,52 @@ impl Session {
             () = changed => {}
             () = tokio::time::sleep(PAUSE) => {}
             () = self.handle.ordered() => {}
+        }
+    }
+}
+
+/// Whether a statement is executed whole or not at all. A CALL that meets a server becoming read-only has done a part of its work.
+fn is_whole(shape: &Shape) -> bool {
+    let is_one = matches!(
+        shape.class,
+        StatementClass::Select
+            | StatementClass::Insert
+            | StatementClass::Update
+            | StatementClass::Delete
+            | StatementClass::Replace
+            | StatementClass::Load
+            | StatementClass::Ddl
+    );
+    let runs_unknown = SessionEffects::UNKNOWN | SessionEffects::TEXT_PREPARE;
+    is_one && !shape.effects.intersects(runs_unknown)
+}
+
+#[cfg(test)]
+mod tests {
+    use shardwright_rules::Statement;
+    use shardwright_sql::LexMode;
+
+    use super::*;
+
+    #[test]
+    fn what_may_have_done_a_part_of_its_work_is_not_whole() {
+        for (text, expected) in [
+            ("INSERT INTO t VALUES (1)", true),
+            ("UPDATE t SET a = 1", true),
+            ("SELECT a FROM t FOR UPDATE", true),
+            ("DROP TABLE t", true),
+            ("CALL p()", false),
+            (
+                "BEGIN NOT ATOMIC INSERT INTO t VALUES (1); INSERT INTO t VALUES (2); END",
+                false,
+            ),
+            ("EXECUTE IMMEDIATE 'INSERT INTO t VALUES (1)'", false),
+            ("EXECUTE s", false),
+            ("DO f()", false),
+            ("COMMIT", false),
+        ] {
+            let statement = Statement::new(text.as_bytes(), LexMode::default());
+            assert_eq!(is_whole(statement.shape()), expected, "{text}");
         }
     }
 }

@@ -226,7 +226,7 @@ impl Session {
         };
         self.note_table_change(routed.statement.shape());
         let file = local_file(routed.statement);
-        let repeats = self.repeats(&held, &routed.requirements, patience);
+        let repeats = self.repeats(&held, &routed.requirements, routed.statement.shape(), patience);
         let plain = match held.backend.takes_attributes() {
             true => None,
             false => query.without_attributes(),
