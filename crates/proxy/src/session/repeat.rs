@@ -3,7 +3,6 @@
 //! Only outside of transactions, on connections that hold nothing of the session's, and where a monitor watches who takes writes:
 //! there, a server that takes none is about to be replaced.
 
-use std::pin::pin;
 use std::time::Instant;
 
 use shardwright_rules::HostgroupId;
@@ -94,10 +93,9 @@ impl Session {
         let Some(group) = self.login.snapshot.hostgroups.get(&hostgroup) else {
             return;
         };
-        let changed = pin!(group.changed());
         group.suspect();
         tokio::select! {
-            () = changed => {}
+            () = group.changed() => {}
             () = tokio::time::sleep(PAUSE) => {}
             () = self.handle.ordered() => {}
         }

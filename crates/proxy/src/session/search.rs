@@ -1,7 +1,6 @@
 //! A search for a connection that the session does not hold: idle in the pool, new, or given back by another session. Where a
 //! monitor watches the servers, it waits for one that serves.
 
-use std::pin::pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -61,9 +60,6 @@ impl Search<'_> {
         let deadline = Instant::now() + self.worker.shared.limits.checkout_timeout;
         let mut is_first = true;
         let reason = loop {
-            // Whatever changes from here on is not missed.
-            let mut changed = pin!(group.changed());
-            changed.as_mut().enable();
             let reason = match self.connection_in(group, is_first, deadline).await? {
                 Ok(backend) => return Ok(backend),
                 Err(reason) => reason,
@@ -75,7 +71,7 @@ impl Search<'_> {
                 biased;
                 () = tokio::time::sleep_until(deadline) => break reason,
                 () = self.handle.ordered() => return Err(CheckoutError::Refused(interrupted())),
-                () = changed => {}
+                () = group.changed() => {}
                 () = tokio::time::sleep(PAUSE) => {}
             }
             is_first = false;
