@@ -3,7 +3,7 @@
 use std::time::UNIX_EPOCH;
 
 use shardwright_mysqlite::Value;
-use shardwright_rules::roles::{ServerSight, Sight, Standing, WatchedCluster};
+use shardwright_rules::roles::{Place, ServerSight, Sight, Standing, WatchedCluster};
 use shardwright_rules::{Hostgroup, Member, MemberStatus, tables};
 
 use super::rows::{Rows, int, row, text};
@@ -35,28 +35,32 @@ pub(super) fn running(shared: &Shared, _: &[WorkerFigures]) -> Rows {
 
 /// The rows of one hostgroup of a watched cluster.
 fn serving(snapshot: &Snapshot, hostgroup: &Hostgroup, watched: &WatchedCluster<'_>, rows: &mut Rows) {
-    let statuses = |id| -> Vec<MemberStatus> {
+    let places = |id| -> Vec<Place> {
         let group = snapshot.hostgroups.get(&id);
-        group
-            .into_iter()
-            .flat_map(|group| group.placed())
-            .map(|(_, place)| place.status)
-            .collect()
+        let placed = group.into_iter().flat_map(|group| group.placed());
+        placed.map(|(_, place)| place).collect()
     };
-    let own = statuses(hostgroup.id);
-    let all: Vec<Vec<MemberStatus>> = watched.hostgroups().map(|(_, id)| statuses(id)).collect();
+    let own = places(hostgroup.id);
+    let all: Vec<Vec<Place>> = watched.hostgroups().map(|(_, id)| places(id)).collect();
     let is_last = watched
         .hostgroups()
         .last()
         .is_some_and(|(_, id)| id == hostgroup.id);
     for (at, (_, member)) in watched.servers.iter().enumerate() {
-        let is_online = |statuses: &Vec<MemberStatus>| statuses.get(at) == Some(&MemberStatus::Online);
+        let is_online = |places: &Vec<Place>| {
+            places
+                .get(at)
+                .is_some_and(|place| place.status == MemberStatus::Online)
+        };
         let status = match is_online(&own) {
             true => "ONLINE",
             false if is_last && !all.iter().any(is_online) => "SHUNNED",
             false => continue,
         };
-        let member = Member::clone(member);
+        let member = Member {
+            weight: own.get(at).map_or(member.weight, |place| place.weight),
+            ..Member::clone(member)
+        };
         let mut cells = member.cells(hostgroup.id);
         for (column, cell) in &mut cells {
             if *column == "status" {
