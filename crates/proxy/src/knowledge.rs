@@ -91,8 +91,8 @@ impl Knowledge {
         watched.roles(&known.sights(watched), &mut known.memory.clone())
     }
 
-    /// Takes up what is seen of a server; whether it is seen in another way than before.
-    pub(crate) fn saw(&self, cluster: &Address, member: &Member, sight: Sight) -> bool {
+    /// Takes up what is seen of a server; how it was seen before, if that was in another way.
+    pub(crate) fn saw(&self, cluster: &Address, member: &Member, sight: Sight) -> Option<Sight> {
         let mut clusters = self.clusters();
         let KnownCluster { servers, memory, .. } = clusters.entry(cluster.clone()).or_default();
         let before = servers.get_mut(&member.server);
@@ -100,12 +100,11 @@ impl Knowledge {
             memory.forget(&member.server);
         }
         if let Some(known) = before.filter(|known| known.is(member)) {
-            let is_changed = known.sight != sight;
             if std::mem::discriminant(&known.sight) != std::mem::discriminant(&sight) {
                 known.since = SystemTime::now();
             }
-            known.sight = sight;
-            return is_changed;
+            let former = std::mem::replace(&mut known.sight, sight);
+            return (former != known.sight).then_some(former);
         }
         let known = KnownServer {
             host: member.host.clone(),
@@ -114,7 +113,7 @@ impl Knowledge {
             since: SystemTime::now(),
         };
         servers.insert(member.server.clone(), known);
-        true
+        Some(Sight::Unseen)
     }
 
     /// The roles that follow from what is known, which is remembered.

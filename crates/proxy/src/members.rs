@@ -201,25 +201,29 @@ impl MemberRegistry {
     }
 }
 
+/// An online server with a share of 1 and room for ten connections.
+#[cfg(test)]
+pub(crate) fn member_of_tests(host: &str) -> Member {
+    Member {
+        server: host.into(),
+        host: host.to_owned(),
+        port: 3306,
+        weight: 1,
+        tier: 0,
+        max_connections: 10,
+        max_replication_lag_s: 0,
+        tls: ServerTls::Disabled,
+        status: shardwright_rules::MemberStatus::Online,
+    }
+}
+
 #[cfg(test)]
 mod tests {
-    use shardwright_rules::MemberStatus;
-
     use super::*;
 
     #[test]
     fn a_server_that_was_away_takes_its_share_step_by_step() {
-        let member = Member {
-            server: "s".into(),
-            host: "h".into(),
-            port: 1,
-            weight: 1,
-            tier: 0,
-            max_connections: 5,
-            max_replication_lag_s: 0,
-            tls: ServerTls::Disabled,
-            status: MemberStatus::Online,
-        };
+        let member = member_of_tests("h");
         let runtime = MemberRuntime::new(1, &member);
         runtime.reached();
         assert_eq!(runtime.share(), 1000, "it was never away");
@@ -237,17 +241,7 @@ mod tests {
     #[test]
     fn a_member_survives_what_does_not_change_it() {
         let registry = MemberRegistry::default();
-        let mut member = Member {
-            server: "s".into(),
-            host: "h".into(),
-            port: 1,
-            weight: 1,
-            tier: 0,
-            max_connections: 5,
-            max_replication_lag_s: 0,
-            tls: ServerTls::Disabled,
-            status: MemberStatus::Online,
-        };
+        let mut member = member_of_tests("h");
         let first = registry.get(HostgroupId(1), &member);
         member.weight = 9;
         assert!(Arc::ptr_eq(&first, &registry.get(HostgroupId(1), &member)));

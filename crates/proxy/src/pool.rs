@@ -185,13 +185,13 @@ impl Drop for Waiting<'_> {
 mod tests {
     use std::sync::Arc;
 
-    use shardwright_rules::{HostgroupId, Member, MemberStatus, ServerTls};
+    use shardwright_rules::HostgroupId;
     use shardwright_wire::CapabilityFlags;
     use tokio::net::UnixStream;
 
     use super::*;
     use crate::channel::Scratch;
-    use crate::members::{MemberRegistry, MemberRuntime};
+    use crate::members::{MemberRegistry, MemberRuntime, member_of_tests};
 
     /// A member, and the far ends of its connections.
     struct Fixture {
@@ -201,17 +201,7 @@ mod tests {
 
     impl Fixture {
         fn new() -> Self {
-            let member = Member {
-                server: "s".into(),
-                host: "h".into(),
-                port: 1,
-                weight: 1,
-                tier: 0,
-                max_connections: 10,
-                max_replication_lag_s: 0,
-                tls: ServerTls::Disabled,
-                status: MemberStatus::Online,
-            };
+            let member = member_of_tests("h");
             Self {
                 member: MemberRegistry::default().get(HostgroupId(1), &member),
                 servers: Vec::new(),

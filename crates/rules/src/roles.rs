@@ -135,6 +135,14 @@ pub struct Place {
     pub tier: u8,
 }
 
+impl Place {
+    /// Whether it takes a share of the hostgroup's statements.
+    #[must_use]
+    pub fn serves(&self) -> bool {
+        self.status == MemberStatus::Online && self.weight > 0
+    }
+}
+
 /// A cluster whose servers get their roles from what is known of them.
 #[derive(Clone, Debug)]
 pub struct WatchedCluster<'c> {

@@ -155,7 +155,7 @@ impl Backend {
 
 #[cfg(test)]
 mod tests {
-    use shardwright_rules::{HostgroupId, Member, MemberStatus, ServerTls};
+    use shardwright_rules::{HostgroupId, Member};
     use shardwright_wire::{CapabilityFlags, ColumnDefinition, ColumnType, ResultSetWriter, StatusFlags};
     use tokio::io::AsyncWriteExt;
     use tokio::net::UnixStream;
@@ -163,20 +163,13 @@ mod tests {
     use super::*;
     use crate::backend::{BASE, PoolKey};
     use crate::channel::Scratch;
-    use crate::members::MemberRegistry;
+    use crate::members::{MemberRegistry, member_of_tests};
 
     /// A connection, and the server's end of it.
     fn connected() -> (Backend, UnixStream) {
         let member = Member {
-            server: "s".into(),
-            host: "h".into(),
-            port: 1,
-            weight: 1,
-            tier: 0,
             max_connections: 1,
-            max_replication_lag_s: 0,
-            tls: ServerTls::Disabled,
-            status: MemberStatus::Online,
+            ..member_of_tests("h")
         };
         let member = MemberRegistry::default().get(HostgroupId(1), &member);
         let permit = member.permits.clone().try_acquire_owned().unwrap();

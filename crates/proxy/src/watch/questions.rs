@@ -250,13 +250,8 @@ mod tests {
             &states,
         );
         let synced = GaleraSight {
-            is_ready: Some(true),
-            is_primary: Some(true),
-            state: Some(4),
-            is_desynced: Some(false),
-            rejects_queries: false,
-            is_in_maintenance: false,
             queue: Some(3),
+            ..GaleraSight::synced()
         };
         assert_eq!(sight, synced);
         let sight = galera(

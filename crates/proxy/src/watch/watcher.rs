@@ -68,12 +68,9 @@ impl Watcher {
     pub(super) fn saw(&self, of: &Watched, sight: Sight) {
         let knowledge = &self.shared.control.knowledge;
         let is_seen = sight.seen().is_some();
-        let was_lost = knowledge
-            .server(&of.cluster, &of.member.server)
-            .is_some_and(|known| matches!(known.sight, Sight::Lost { .. }));
-        if !knowledge.saw(&of.cluster, &of.member, sight) {
+        let Some(former) = knowledge.saw(&of.cluster, &of.member, sight) else {
             return;
-        }
+        };
         let snapshot = self.snapshot();
         let configuration = &snapshot.configuration;
         let cluster = configuration
@@ -84,7 +81,7 @@ impl Watcher {
         let Some(watched) = cluster.and_then(|cluster| WatchedCluster::of(configuration, cluster)) else {
             return;
         };
-        if was_lost && is_seen {
+        if is_seen && matches!(former, Sight::Lost { .. }) {
             came_back(&snapshot, &watched, &of.member.server);
         }
         self.judge(&snapshot, &watched);

@@ -3,8 +3,6 @@
 use super::{GaleraSight, GroupSight, RoleMemory, Sight, Standing, WatchedCluster, Why};
 use crate::{Address, Failback, Group, MemberStatus};
 
-/// `wsrep_local_state` of a server that has everything.
-const SYNCED: u32 = 4;
 /// Names of `wsrep_local_state`, from 0.
 const STATES: [&str; 6] = [
     "Initialized",
@@ -138,8 +136,8 @@ impl GaleraSight {
             return state("pxc_maint_mode is set".to_owned());
         }
         match self.state {
-            Some(SYNCED) if self.is_desynced == Some(true) => state("wsrep_desync is ON".to_owned()),
-            Some(SYNCED) => Ok(self.queue),
+            Some(Self::SYNCED) if self.is_desynced == Some(true) => state("wsrep_desync is ON".to_owned()),
+            Some(Self::SYNCED) => Ok(self.queue),
             Some(other) => {
                 let name = STATES.get(other as usize).copied().unwrap_or("unknown");
                 state(format!("wsrep_local_state is {other} ({name})"))

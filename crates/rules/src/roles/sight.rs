@@ -86,6 +86,25 @@ pub struct GroupSight {
     pub queue: Option<u64>,
 }
 
+impl GaleraSight {
+    /// `wsrep_local_state` of a server that has everything.
+    pub const SYNCED: u32 = 4;
+
+    /// A server that has everything and serves.
+    #[must_use]
+    pub fn synced() -> Self {
+        Self {
+            is_ready: Some(true),
+            is_primary: Some(true),
+            state: Some(Self::SYNCED),
+            is_desynced: Some(false),
+            rejects_queries: false,
+            is_in_maintenance: false,
+            queue: Some(0),
+        }
+    }
+}
+
 impl Sight {
     /// What a server says of itself; `None` where it says nothing.
     #[must_use]

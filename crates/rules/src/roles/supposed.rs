@@ -88,21 +88,6 @@ impl Supposition {
     }
 }
 
-impl GaleraSight {
-    /// A server that has everything and serves.
-    fn synced() -> Self {
-        Self {
-            is_ready: Some(true),
-            is_primary: Some(true),
-            state: Some(4),
-            is_desynced: Some(false),
-            rejects_queries: false,
-            is_in_maintenance: false,
-            queue: Some(0),
-        }
-    }
-}
-
 impl GroupSight {
     /// A member that serves.
     fn online() -> Self {

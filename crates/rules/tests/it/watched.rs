@@ -85,14 +85,7 @@ fn sight(word: &str) -> Sight {
             ..ServerSight::default()
         }))
     };
-    let synced = GaleraSight {
-        is_ready: Some(true),
-        is_primary: Some(true),
-        state: Some(4),
-        is_desynced: Some(false),
-        queue: Some(0),
-        ..GaleraSight::default()
-    };
+    let synced = GaleraSight::synced();
     let galera = |is_read_only, galera| {
         Sight::Seen(Box::new(ServerSight {
             is_read_only: Some(is_read_only),

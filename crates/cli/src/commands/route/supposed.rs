@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use shardwright_rules::roles::{Standing, Supposition, WatchedCluster};
-use shardwright_rules::{Address, Configuration, Decision, MemberStatus, Outcome};
+use shardwright_rules::{Address, Configuration, Decision, Outcome};
 use shardwright_topology::duration_ms;
 
 use crate::error::CommandError;
@@ -62,7 +62,7 @@ impl Supposed {
         let watched = WatchedCluster::of(configuration, configuration.cluster_of(route.hostgroup)?)?;
         let roles = watched.suppose(&self.0)?;
         let places = watched.places(hostgroup.role, Some(&roles));
-        let serves = |at: &usize| places[*at].status == MemberStatus::Online && places[*at].weight > 0;
+        let serves = |at: &usize| places[*at].serves();
         let tier = (0..places.len()).filter(serves).map(|at| places[at].tier).min();
         let serving: Vec<usize> = (0..places.len())
             .filter(|at| serves(at) && Some(places[*at].tier) == tier)
