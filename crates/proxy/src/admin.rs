@@ -1,6 +1,7 @@
 //! The admin port: applying and observing, and SQL over tables named like ProxySQL's.
 
 mod grammar;
+mod pausing;
 mod rows;
 mod servers;
 mod tables;
@@ -145,6 +146,9 @@ impl Session for AdminSession {
             }) => self.apply(&expected, project.as_deref(), &json, rows),
             Some(AdminStatement::Explain(explain)) => self.explain(&explain, rows),
             Some(AdminStatement::Reload) => self.reload(rows),
+            Some(AdminStatement::Pause { cluster, time }) => self.pause(&cluster, time, rows),
+            Some(AdminStatement::Resume(cluster)) => self.resume(&cluster, rows),
+            Some(AdminStatement::Prefer(server)) => self.prefer(&server, rows),
             None => self.sql(text, rows),
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::SystemTime;
 
-use shardwright_rules::roles::{RoleMemory, Roles, Sight, WatchedCluster};
+use shardwright_rules::roles::{NotPreferred, RoleMemory, Roles, Sight, WatchedCluster};
 use shardwright_rules::{Address, Member};
 use tokio::sync::Notify;
 
@@ -26,6 +26,8 @@ struct KnownCluster {
     roles: Option<Roles>,
     /// How often servers got other roles.
     changes: u64,
+    /// What is remembered has been changed beside a judgement.
+    is_told: bool,
     suspicion: Arc<Notify>,
 }
 
@@ -122,6 +124,7 @@ impl Knowledge {
         let known = clusters.entry(watched.cluster.address.clone()).or_default();
         let sights = known.sights(watched);
         let remembered = known.memory.clone();
+        let was_told = std::mem::take(&mut known.is_told);
         let roles = watched.roles(&sights, &mut known.memory);
         let former = std::mem::replace(&mut known.roles, roles.clone());
         let is_same = match (&former, &roles) {
@@ -133,8 +136,21 @@ impl Knowledge {
         Judgement {
             roles,
             before,
-            is_news: known.memory != remembered,
+            is_news: was_told || known.memory != remembered,
         }
+    }
+
+    /// Has a server write from the next judgement on.
+    ///
+    /// # Errors
+    /// [`NotPreferred`]; then nothing has changed.
+    pub(crate) fn prefer(&self, watched: &WatchedCluster<'_>, server: &Address) -> Result<(), NotPreferred> {
+        let mut clusters = self.clusters();
+        let known = clusters.entry(watched.cluster.address.clone()).or_default();
+        let sights = known.sights(watched);
+        watched.prefer(server, &sights, &mut known.memory)?;
+        known.is_told = true;
+        Ok(())
     }
 
     /// What is known of a server of a cluster.

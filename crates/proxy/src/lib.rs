@@ -34,6 +34,7 @@ mod listener;
 mod listeners;
 mod members;
 mod options;
+mod pauses;
 mod permit;
 mod pool;
 mod proxy;

@@ -6,6 +6,9 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 
+use shardwright_rules::HostgroupId;
+use smallvec::SmallVec;
+
 use crate::kill::KillOrder;
 
 /// A session as its worker sees it.
@@ -17,6 +20,8 @@ pub(crate) struct SessionHandle {
     /// Who is logged in.
     user: RefCell<Option<Arc<str>>>,
     order: RefCell<Option<KillOrder>>,
+    /// Hostgroups of statements that run, and of what statements have begun and not ended.
+    occupied: RefCell<SmallVec<[HostgroupId; 2]>>,
 }
 
 impl SessionHandle {
@@ -32,6 +37,26 @@ impl SessionHandle {
         if let Some(waker) = &*self.waker.borrow() {
             waker.wake_by_ref();
         }
+    }
+
+    /// A statement runs in this hostgroup from here on.
+    pub(crate) fn occupy(&self, hostgroup: HostgroupId) {
+        let mut occupied = self.occupied.borrow_mut();
+        if !occupied.contains(&hostgroup) {
+            occupied.push(hostgroup);
+        }
+    }
+
+    /// No statement runs; what is begun and not ended is in these hostgroups.
+    pub(crate) fn occupy_only(&self, unfinished: impl Iterator<Item = HostgroupId>) {
+        let mut occupied = self.occupied.borrow_mut();
+        occupied.clear();
+        occupied.extend(unfinished);
+    }
+
+    /// Whether something runs in this hostgroup, or is begun and not ended.
+    pub(crate) fn occupies(&self, hostgroup: HostgroupId) -> bool {
+        self.occupied.borrow().contains(&hostgroup)
     }
 
     pub(crate) fn log_in(&self, user: Arc<str>) {

@@ -12,6 +12,7 @@ use crate::connection_ids::ConnectionIds;
 use crate::control::Control;
 use crate::half_open::HalfOpen;
 use crate::options::{Limits, Options};
+use crate::pauses::Pauses;
 use crate::permit::Permit;
 use crate::server_version::ServerVersion;
 use crate::tls::Tls;
@@ -47,6 +48,8 @@ pub(crate) struct Shared {
     sessions: Arc<AtomicUsize>,
     pub(crate) half_open: Arc<HalfOpen>,
     pub(crate) connection_ids: Arc<ConnectionIds>,
+    /// Clusters whose statements for the writer wait.
+    pub(crate) pauses: Pauses,
     users: Mutex<FxHashMap<Arc<str>, Arc<AtomicUsize>>>,
     table_changes: AtomicU64,
 }
@@ -72,6 +75,7 @@ impl Shared {
             sessions: Arc::default(),
             half_open: HalfOpen::new(options.limits.max_half_open),
             connection_ids,
+            pauses: Pauses::default(),
             users: Mutex::default(),
             table_changes: AtomicU64::new(0),
         }

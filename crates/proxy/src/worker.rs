@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use arc_swap::{ArcSwap, Cache};
 use rustc_hash::FxHashMap;
+use shardwright_rules::HostgroupId;
 
 use crate::base_tables::BaseTables;
 use crate::channel::Scratch;
@@ -121,6 +122,15 @@ impl Worker {
                 }
             }
         }
+    }
+
+    /// Sessions with a statement in this hostgroup, or with something that is begun there and not ended.
+    pub(crate) fn occupants(&self, hostgroup: HostgroupId) -> usize {
+        let sessions = self.sessions.borrow();
+        sessions
+            .values()
+            .filter(|session| session.occupies(hostgroup))
+            .count()
     }
 
     fn wake_all(&self) {

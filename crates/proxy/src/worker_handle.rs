@@ -5,6 +5,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc as std_mpsc};
 
+use shardwright_rules::HostgroupId;
 use tokio::sync::mpsc;
 
 use crate::half_open::LoginPermit;
@@ -23,6 +24,8 @@ pub(crate) enum Message {
     Kill(KillRequest),
     /// A session elsewhere waits for a connection to this member.
     Release(u64),
+    /// Say how many sessions have something unfinished in this hostgroup.
+    Occupants(HostgroupId, std_mpsc::Sender<usize>),
     /// Say what was counted.
     Figures(std_mpsc::Sender<WorkerFigures>),
     /// Say the digests and forget them.
@@ -81,6 +84,12 @@ impl WorkerHandle {
 
     pub(crate) fn release(&self, member: u64) {
         self.tell(Message::Release(member));
+    }
+
+    pub(crate) fn occupants(&self, hostgroup: HostgroupId) -> Option<usize> {
+        let (sender, receiver) = std_mpsc::channel();
+        self.tell(Message::Occupants(hostgroup, sender));
+        receiver.recv().ok()
     }
 
     pub(crate) fn figures(&self) -> Option<WorkerFigures> {

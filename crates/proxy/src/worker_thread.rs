@@ -71,6 +71,9 @@ fn handle(worker: &Rc<Worker>, message: Message, load: &Arc<AtomicUsize>) {
             worker.pool.evict(member);
         }
         // Who asked may have gone; then nobody misses the answer.
+        Message::Occupants(hostgroup, sender) => {
+            let _gone = sender.send(worker.occupants(hostgroup));
+        }
         Message::Figures(sender) => {
             let _gone = sender.send(worker.counters.figures(worker.pool.figures()));
         }

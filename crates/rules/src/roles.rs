@@ -6,6 +6,7 @@
 mod claims;
 mod equals;
 mod memory;
+mod preferred;
 mod replicas;
 mod sight;
 mod supposed;
@@ -15,6 +16,7 @@ use std::mem::discriminant;
 
 pub use claims::Claim;
 pub use memory::RoleMemory;
+pub use preferred::NotPreferred;
 pub use sight::{GaleraSight, GroupSight, ServerSight, Sight, Source};
 pub use supposed::Supposition;
 pub use why::Why;

@@ -1,6 +1,8 @@
 //! The statements of the admin port that are its own. Strings are SQL strings without escapes: a quote is doubled, a
 //! backslash is a character.
 
+use std::time::Duration;
+
 use shardwright_wire::{MysqlError, errors};
 
 use crate::control::Expected;
@@ -21,6 +23,17 @@ pub(super) enum AdminStatement {
     },
     /// `SHARDWRIGHT RELOAD`: certificates and secrets are read again.
     Reload,
+    /// `SHARDWRIGHT PAUSE 'cluster' FOR milliseconds`: statements for the cluster's writer wait.
+    Pause {
+        /// `clusters.NAME`
+        cluster: String,
+        /// When it ends by itself.
+        time: Duration,
+    },
+    /// `SHARDWRIGHT RESUME 'cluster'`: they go on.
+    Resume(String),
+    /// `SHARDWRIGHT PREFER 'server'`: the server writes, in a cluster in which every server could.
+    Prefer(String),
     /// `EXPLAIN ROUTE 'statement' [FOR 'user'] [SCHEMA 'schema']`
     Explain(Explain),
 }
@@ -46,7 +59,22 @@ pub(super) fn parse(text: &str) -> Result<Option<AdminStatement>, MysqlError> {
         if words.take("RELOAD") {
             return words.end(AdminStatement::Reload);
         }
-        words.expect("APPLY", "SHARDWRIGHT is followed by OBSERVE, RELOAD or APPLY")?;
+        if words.take("PAUSE") {
+            let statement = pause(&mut words)?;
+            return words.end(statement);
+        }
+        if words.take("RESUME") {
+            let cluster = words.string()?;
+            return words.end(AdminStatement::Resume(cluster));
+        }
+        if words.take("PREFER") {
+            let server = words.string()?;
+            return words.end(AdminStatement::Prefer(server));
+        }
+        words.expect(
+            "APPLY",
+            "SHARDWRIGHT is followed by OBSERVE, RELOAD, APPLY, PAUSE, RESUME or PREFER",
+        )?;
         let statement = apply(&mut words)?;
         return words.end(statement);
     }
@@ -67,6 +95,15 @@ pub(super) fn parse(text: &str) -> Result<Option<AdminStatement>, MysqlError> {
         }
     }
     Ok(None)
+}
+
+fn pause(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
+    const FORM: &str = "the form is SHARDWRIGHT PAUSE 'cluster' FOR milliseconds";
+    let cluster = words.string()?;
+    words.expect("FOR", FORM)?;
+    let time = words.number().and_then(|ms| u64::try_from(ms).ok());
+    let time = time.map(Duration::from_millis).ok_or_else(|| syntax(FORM))?;
+    Ok(AdminStatement::Pause { cluster, time })
 }
 
 fn apply(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
@@ -208,6 +245,21 @@ mod tests {
                 schema: Some("world".into())
             }))
         );
+        assert_eq!(
+            parse("SHARDWRIGHT PAUSE 'clusters.shop' FOR 10000").unwrap(),
+            Some(AdminStatement::Pause {
+                cluster: "clusters.shop".into(),
+                time: Duration::from_secs(10),
+            })
+        );
+        assert_eq!(
+            parse("SHARDWRIGHT RESUME 'clusters.shop'").unwrap(),
+            Some(AdminStatement::Resume("clusters.shop".into()))
+        );
+        assert_eq!(
+            parse("SHARDWRIGHT PREFER 'clusters.shop.servers.b'").unwrap(),
+            Some(AdminStatement::Prefer("clusters.shop.servers.b".into()))
+        );
         assert_eq!(parse("SELECT 1").unwrap(), None);
         assert_eq!(parse("EXPLAIN SELECT 1").unwrap(), None);
         assert_eq!(parse("SHARDWRIGHTS").unwrap(), None);
@@ -224,6 +276,9 @@ mod tests {
             "SHARDWRIGHT APPLY EXPECT 1 '' AS 'a' b",
             "SHARDWRIGHT APPLY EXPECT 1 '' PROJECT AS 'a'",
             "SHARDWRIGHT APPLY EXPECT 1 '' PROJECT 'a' OWNER 'b' AS 'a'",
+            "SHARDWRIGHT PAUSE 'clusters.shop'",
+            "SHARDWRIGHT PAUSE 'clusters.shop' FOR ever",
+            "SHARDWRIGHT RESUME",
             "EXPLAIN ROUTE SELECT 1",
         ] {
             assert!(parse(text).is_err(), "{text}");

@@ -6,7 +6,7 @@ use shardwright_rules::tables::{self, Column};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 use shardwright_wire::MysqlError;
 
-use super::{rows, servers};
+use super::{pausing, rows, servers};
 use crate::shared::Shared;
 use crate::stats::WorkerFigures;
 
@@ -33,6 +33,12 @@ const TABLES: &[AdminTable] = &[
         columns: &[],
         more: OF_SERVERS,
         rows: servers::watched,
+    },
+    AdminTable {
+        name: "stats_shardwright_pauses",
+        columns: &[],
+        more: OF_PAUSES,
+        rows: pausing::pauses,
     },
     AdminTable::of(
         "mysql_users",
@@ -93,6 +99,10 @@ const OF_SERVERS: &[&str] = &[
     "lag_ms INT",
     "queue INT",
 ];
+
+/// Clusters whose statements for the writer wait: until when at most, sessions that have something unfinished there, and statements
+/// that wait.
+const OF_PAUSES: &[&str] = &["cluster VARCHAR", "left_ms INT", "unfinished INT", "waiting INT"];
 
 /// The object of the topology that a rule came from, and the step that the bundled engine takes.
 const OF_RULES: &[&str] = &["address VARCHAR", "step VARCHAR"];

@@ -5,6 +5,7 @@
 
 use std::rc::Rc;
 
+use shardwright_rules::HostgroupId;
 use shardwright_wire::{Command, errors};
 
 use super::Session;
@@ -19,6 +20,7 @@ use super::search::Search;
 use crate::backend::{BackendError, SHAPING};
 use crate::hostgroup_members::{HostgroupMembers, Standing};
 use crate::insert_id::InsertId;
+use crate::kill::interrupted;
 
 /// Connections of the pool that turn out to be dead before one is given up.
 const MAX_DEAD: usize = 8;
@@ -30,6 +32,8 @@ impl Session {
     /// # Errors
     /// [`CheckoutError`] where there is no connection, and where it could not answer.
     pub(super) async fn check_out(&mut self, requirements: &Requirements) -> Result<Held, CheckoutError> {
+        self.wait_for_resumption(requirements.hostgroup).await?;
+        self.handle.occupy(requirements.hostgroup);
         self.diagnostics
             .check(requirements, !self.pending.is_empty())
             .map_err(CheckoutError::Refused)?;
@@ -67,6 +71,19 @@ impl Session {
             return Err(CheckoutError::Refused(unknown_counts()));
         }
         Ok(held)
+    }
+
+    /// Waits while the cluster of a writer is paused. What the session has begun there goes on.
+    async fn wait_for_resumption(&self, hostgroup: HostgroupId) -> Result<(), CheckoutError> {
+        let pauses = &self.worker.shared.pauses;
+        let mut begun = self.held.hostgroups_with(Holds::UNFINISHED);
+        if pauses.is_empty() || begun.any(|begun| begun == hostgroup) {
+            return Ok(());
+        }
+        tokio::select! {
+            () = pauses.ended(hostgroup) => Ok(()),
+            () = self.handle.ordered() => Err(CheckoutError::Refused(interrupted())),
+        }
     }
 
     /// The connection with the session's LAST_INSERT_ID(), which another one may have.

@@ -40,6 +40,11 @@ bitflags::bitflags! {
         const UNTIL_CLOSED = Self::XA.bits() | Self::AUTOCOMMIT_BY_CODE.bits();
         /// A transaction is open.
         const IN_TRANSACTION = Self::TRANSACTION.bits() | Self::XA.bits();
+        /// Something is begun that later statements end: a pause of the cluster does not hold it up.
+        const UNFINISHED = Self::IN_TRANSACTION.bits()
+            | Self::SAVEPOINTS.bits()
+            | Self::TABLE_LOCKS.bits()
+            | Self::CURSORS.bits();
         /// State that a statement elsewhere would miss without a word: it is refused instead.
         const NOT_ELSEWHERE = Self::TABLE_LOCKS.bits() | Self::UNKNOWN_SET.bits();
         /// State that a statement that reads or writes rows elsewhere would miss: a temporary table hides the table of its

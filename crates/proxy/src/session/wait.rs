@@ -26,6 +26,8 @@ pub(super) enum Woken {
 impl Session {
     /// Waits for the next command. Meanwhile brief holds end, and a new generation is taken up.
     pub(super) async fn next_command(&mut self) -> Woken {
+        self.handle
+            .occupy_only(self.held.hostgroups_with(Holds::UNFINISHED));
         let limit = self.worker.shared.limits.idle_timeout;
         let idle_for = self.settings.wait_timeout.map_or(limit, |own| own.min(limit));
         let idle_until = Instant::now() + idle_for;

@@ -90,7 +90,8 @@ impl Watcher {
     /// How long to wait until a server of a cluster is looked at again.
     pub(super) fn interval(&self, cluster: &Address) -> Duration {
         let hurried = self.hurried.borrow();
-        match hurried.get(cluster).is_some_and(|until| Instant::now() < *until) {
+        let is_changing = hurried.get(cluster).is_some_and(|until| Instant::now() < *until);
+        match is_changing || self.shared.pauses.has(cluster) {
             true => HURRIED_INTERVAL,
             false => INTERVAL,
         }

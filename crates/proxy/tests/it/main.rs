@@ -25,6 +25,7 @@ mod leaks;
 mod ledger;
 mod listeners;
 mod maps;
+mod pauses;
 mod prepared;
 mod prompt_errors;
 mod proxied;

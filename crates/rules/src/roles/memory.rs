@@ -25,6 +25,11 @@ impl RoleMemory {
         self.claims.remove(server);
     }
 
+    /// A server is to write in the place of those that did.
+    pub(super) fn prefer(&mut self, server: &Address) {
+        self.writers = vec![server.clone()];
+    }
+
     pub(super) fn knows_anything(&self) -> bool {
         !self.writers.is_empty() || !self.claims.is_empty()
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use shardwright_rules::roles::{
-    GaleraSight, RoleMemory, Roles, ServerSight, Sight, Source, Standing, WatchedCluster,
+    GaleraSight, NotPreferred, RoleMemory, Roles, ServerSight, Sight, Source, Standing, WatchedCluster,
 };
 use shardwright_rules::{
     Candidate, Cluster, ClusterKind, Configuration, EngineId, Failback, Group, Hostgroup, HostgroupId,
@@ -279,6 +279,52 @@ fn the_writer_of_equals_stays_until_it_fails() {
     down ok ok         writes: pxc2 pxc3; reads: (pxc2) (pxc3)
     ok ok ok           writes: pxc1 stands by pxc2 pxc3; reads: pxc1 (pxc2) (pxc3)
     ");
+}
+
+#[test]
+fn a_server_that_is_told_to_write_writes_until_it_fails() {
+    let prefer = |configuration: &Configuration, words: &str, server: &str, memory: &mut RoleMemory| {
+        let watched = WatchedCluster::of(configuration, &configuration.clusters[0]).unwrap();
+        let sights: Vec<Sight> = words.split(' ').map(sight).collect();
+        watched.roles(&sights, memory);
+        let preferred = watched.prefer(&server.into(), &sights, memory);
+        let writers = |memory: &mut RoleMemory, words: &str| {
+            let sights: Vec<Sight> = words.split(' ').map(sight).collect();
+            let roles = watched.roles(&sights, memory).unwrap();
+            let writers: Vec<&str> = roles.writers().map(|writer| writer.as_str()).collect();
+            writers.join(" ")
+        };
+        let after = [words, "ok down ok", "ok ok ok"].map(|words| writers(memory, words));
+        (preferred, after.join(", "))
+    };
+    let new = RoleMemory::default;
+    let manual = galera(Failback::Manual, 1);
+    assert_eq!(
+        prefer(&manual, "ok ok ok", "pxc2", &mut new()),
+        (Ok(()), "pxc2, pxc1, pxc1".to_owned())
+    );
+    assert_eq!(
+        prefer(&galera(Failback::Manual, 2), "ok ok ok", "pxc3", &mut new()),
+        (Ok(()), "pxc1 pxc3, pxc1 pxc3, pxc1 pxc3".to_owned())
+    );
+    let (refused, stays) = prefer(&manual, "ok donor ok", "pxc2", &mut new());
+    assert!(
+        matches!(refused, Err(NotPreferred::Unfit(Some(_)))),
+        "{refused:?}"
+    );
+    assert_eq!(stays, "pxc1, pxc1, pxc1");
+    let refused = |configuration: &Configuration, words, server| {
+        prefer(configuration, words, server, &mut new()).0.unwrap_err()
+    };
+    assert_eq!(refused(&manual, "ok ok ok", "pxc4"), NotPreferred::NoSuchServer);
+    assert_eq!(
+        refused(&galera(Failback::Automatic, 1), "ok ok ok", "pxc2"),
+        NotPreferred::FailsBack
+    );
+    assert_eq!(
+        refused(&replication(), "rw ro ro", "db2"),
+        NotPreferred::OfServers
+    );
 }
 
 #[test]
