@@ -3,6 +3,7 @@
 mod ask;
 mod output;
 mod serve;
+mod switchover;
 mod targets;
 
 use std::path::PathBuf;
@@ -15,6 +16,7 @@ pub(crate) use self::ask::{
 };
 pub(crate) use self::output::{Annotate, Color, Format, ReportFile, ReportKind};
 pub(crate) use self::serve::{Proxy, ProxyLimits, Refuse};
+pub(crate) use self::switchover::Switchover;
 pub(crate) use self::targets::{Foreign, Ownership, Selection};
 
 /// Write MySQL routing as YAML, check it, and apply it.
@@ -104,6 +106,7 @@ pub(crate) enum Command {
     Plan(Plan),
     Show(Show),
     Apply(Apply),
+    Switchover(Switchover),
     Proxy(Proxy),
     Refuse(Refuse),
     Schema(Schema),

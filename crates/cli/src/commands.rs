@@ -18,6 +18,7 @@ mod report;
 mod route;
 mod schema;
 mod show;
+mod switchover;
 mod test;
 mod traffic;
 mod validate;
@@ -48,6 +49,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Plan(args) => plan::run(args, global, ui),
         Command::Show(args) => show::run(args, ui),
         Command::Apply(args) => apply::run(args, global, ui),
+        Command::Switchover(args) => switchover::run(args, global, ui),
         Command::Proxy(args) => proxy::run(args, global, ui),
         Command::Refuse(args) => refuse::run(args, global, ui),
         Command::Schema(args) => schema::run(args, ui),

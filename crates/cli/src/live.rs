@@ -27,6 +27,11 @@ pub(crate) struct Live {
 
 /// The selected targets of the project file.
 pub(crate) fn targets(opened: &Opened, selection: &Selection) -> Result<Vec<Live>, CommandError> {
+    let chosen = chosen(opened, selection)?.into_iter();
+    chosen.map(|target| live(opened, target)).collect()
+}
+
+fn chosen<'o>(opened: &'o Opened, selection: &Selection) -> Result<Vec<&'o model::Target>, CommandError> {
     let listed = &opened.project.file.targets;
     if listed.is_empty() {
         return Err(CommandError::new(Exit::BadProject, "shardwright.yaml lists no target")
@@ -42,7 +47,29 @@ pub(crate) fn targets(opened: &Opened, selection: &Selection) -> Result<Vec<Live
     let chosen = listed.iter().filter(|target| {
         selection.targets.is_empty() || selection.targets.iter().any(|name| **name == *target.name)
     });
-    chosen.map(|target| live(opened, target)).collect()
+    Ok(chosen.collect())
+}
+
+/// The selected targets of the project file, all of which have to be bundled proxies.
+pub(crate) fn bundled_targets(
+    opened: &Opened,
+    selection: &Selection,
+) -> Result<Vec<BundledTarget>, CommandError> {
+    let chosen = chosen(opened, selection)?.into_iter();
+    chosen
+        .map(|target| match target.engine {
+            model::EngineName::Bundled => bundled(opened, target),
+            engine => Err(CommandError::new(
+                Exit::Refused,
+                format!(
+                    "target {} is {}: its statements cannot be made to wait",
+                    target.name,
+                    engine.as_str()
+                ),
+            )
+            .hint("choose the bundled proxies with --target; statements through others meet a writer that is read-only")),
+        })
+        .collect()
 }
 
 fn live(opened: &Opened, target: &model::Target) -> Result<Live, CommandError> {
@@ -56,6 +83,13 @@ fn live(opened: &Opened, target: &model::Target) -> Result<Live, CommandError> {
             "shardwright compile --engine {engine} --emit sql writes the statements; or choose with --target"
         )));
     }
+    Ok(Live {
+        engine,
+        target: Box::new(bundled(opened, target)?),
+    })
+}
+
+fn bundled(opened: &Opened, target: &model::Target) -> Result<BundledTarget, CommandError> {
     let address = AdminAddress::parse(&target.admin).ok_or_else(|| {
         CommandError::new(
             Exit::BadProject,
@@ -65,29 +99,31 @@ fn live(opened: &Opened, target: &model::Target) -> Result<Live, CommandError> {
             ),
         )
     })?;
-    let password = password(opened, target)?;
-    let target = BundledTarget::new(
+    let password = secret(
+        opened,
+        &format!("target {}: password", target.name),
+        &target.password,
+    )?;
+    Ok(BundledTarget::new(
         &*target.name,
         address,
         &*target.user,
         password,
         Timeouts::default(),
-    );
-    Ok(Live {
-        engine,
-        target: Box::new(target),
-    })
+    ))
 }
 
-fn password(opened: &Opened, target: &model::Target) -> Result<Secret, CommandError> {
-    let reference = match &target.password {
+/// A secret of the project file; `what` says which in messages.
+pub(crate) fn secret(
+    opened: &Opened,
+    what: &str,
+    source: &model::SecretSource,
+) -> Result<Secret, CommandError> {
+    let reference = match source {
         model::SecretSource::Env(name) => SecretReference::Env(name.to_string()),
         model::SecretSource::File(path) => SecretReference::File(path.to_string()),
         model::SecretSource::Literal(_) => {
-            let message = format!(
-                "target {}: the password is plain text, and is not used",
-                target.name
-            );
+            let message = format!("{what} is plain text, and is not used");
             return Err(CommandError::new(Exit::BadProject, message)
                 .hint("write password: {env: NAME}, {file: PATH} or {command: [...]}"));
         }
@@ -96,7 +132,7 @@ fn password(opened: &Opened, target: &model::Target) -> Result<Secret, CommandEr
         }
     };
     resolve(&reference, &Access::from(&opened.directory))
-        .map_err(|error| CommandError::failed(format!("target {}: password: {error}", target.name)))
+        .map_err(|error| CommandError::failed(format!("{what}: {error}")))
 }
 
 /// What is wrong with a target, as the command's failure.

@@ -184,6 +184,10 @@ impl AdminSession {
         json: &str,
         rows: &mut dyn RowSink,
     ) -> Result<Answer, MysqlError> {
+        // Statements that wait were routed by what is served now.
+        if let Some((cluster, _)) = self.shared.pauses.all().first() {
+            return Err(refusal(&ApplyError::Moving(cluster.clone())));
+        }
         let applied = self
             .shared
             .control

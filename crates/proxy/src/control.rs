@@ -3,6 +3,7 @@
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use arc_swap::ArcSwap;
+use shardwright_rules::Address;
 
 use crate::failpoint::{FailPoint, FailPoints};
 use crate::knowledge::{Knowledge, MemoryFile};
@@ -57,6 +58,8 @@ pub(crate) enum ApplyError {
     Foreign { owner: String, project: Option<String> },
     #[error("CONTENDED: another configuration is being applied")]
     Contended,
+    #[error("CONTENDED: the writer of {0} is being moved")]
+    Moving(Address),
     #[error("INVALID: {}", listed(.0))]
     Invalid(Vec<Problem>),
     #[error("FAILED: the configuration could not be made durable and is not served: {0}")]

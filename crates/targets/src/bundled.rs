@@ -106,7 +106,7 @@ impl BundledTarget {
         }
     }
 
-    fn connect(&self) -> Result<Conn, TargetError> {
+    pub(crate) fn connect(&self) -> Result<Conn, TargetError> {
         let options = OptsBuilder::new()
             .user(Some(self.user.as_str()))
             .pass(Some(self.password.expose()))
@@ -122,6 +122,11 @@ impl BundledTarget {
             AdminAddress::Unix(path) => options.socket(Some(path.as_str())),
         };
         Conn::new(options).map_err(|error| self.error(&format!("cannot connect: {}", reason(&error))))
+    }
+
+    /// Where its admin port is.
+    pub(crate) fn address(&self) -> &AdminAddress {
+        &self.address
     }
 
     /// What an observation is about. A proxy of an earlier version has no owner to tell.
@@ -221,9 +226,12 @@ fn observed(base: Base, json: &str) -> Result<Observed, String> {
     })
 }
 
-/// A quote in a literal is written twice, and a backslash is a character.
+/// A text as a literal: a quote is written twice, and a backslash is a character.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
 fn apply_statement(plan: &TargetPlan, json: &str) -> String {
-    let quoted = |text: &str| format!("'{}'", text.replace('\'', "''"));
     let named = |word: &str, name: Option<&String>| {
         name.map_or_else(String::new, |name| format!(" {word} {}", quoted(name)))
     };
@@ -264,7 +272,7 @@ fn server_error(message: &str) -> ApplyError {
     ApplyError::Failed(said("FAILED: ").unwrap_or(message))
 }
 
-fn reason(error: &mysql::Error) -> String {
+pub(crate) fn reason(error: &mysql::Error) -> String {
     match error {
         mysql::Error::MySqlError(error) => {
             format!(

@@ -2,5 +2,9 @@
 
 mod bundled;
 pub mod emit;
+mod pausing;
+mod server;
 
 pub use bundled::{AdminAddress, BundledTarget, Timeouts};
+pub use pausing::{ProxyAdmin, Unfinished, WatchedServer};
+pub use server::{ReplicaStatus, Server, ServerAddress, ServerError};

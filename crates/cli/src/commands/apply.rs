@@ -36,7 +36,11 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     }
     refuse_unsafe(&plan, &opened, &allowed)?;
     if args.plan.is_none() && plan.has_changes() && !args.auto_approve {
-        approve(ui)?;
+        approve(ui, "Apply this plan?", "this change needs approval").map_err(|error| {
+            error.hint(
+                "--auto-approve applies without asking; or save a plan, have it reviewed, and apply that",
+            )
+        })?;
     }
     live.retain(|live| plan.change(live.target.name()).is_some());
     let reports = apply(&plan, &mut live, ui);
@@ -102,19 +106,17 @@ fn refuse_unsafe(plan: &Plan, opened: &Opened, allowed: &[String]) -> Result<(),
     ))
 }
 
-/// Asks the user; without an answer nothing is applied.
-fn approve(ui: &Ui) -> Result<(), CommandError> {
+/// Asks the user; without an answer nothing is done. `needs` says why it is asked, where nobody can be.
+pub(crate) fn approve(ui: &Ui, question: &str, needs: &str) -> Result<(), CommandError> {
     let refused = |message: &str| {
         CommandError::new(Exit::Refused, format!("{message}; nothing was changed"))
-            .hint("--auto-approve applies without asking; or save a plan, have it reviewed, and apply that")
+            .hint("--auto-approve does it without asking")
     };
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Err(refused(
-            "this change needs approval, but there is no terminal to ask on",
-        ));
+        return Err(refused(&format!("{needs}, but there is no terminal to ask on")));
     }
     let mut err = io::stderr().lock();
-    write!(err, "Apply this plan? Type 'yes' to confirm: ")
+    write!(err, "{question} Type 'yes' to confirm: ")
         .and_then(|()| err.flush())
         .map_err(CommandError::output)?;
     let mut answer = String::new();

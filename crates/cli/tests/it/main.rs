@@ -39,6 +39,7 @@ mod sessions;
 mod signals;
 mod support;
 mod supposing;
+mod switchover;
 mod tenants;
 mod traffic;
 mod transactional;

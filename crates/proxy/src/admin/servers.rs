@@ -4,7 +4,7 @@ use std::time::UNIX_EPOCH;
 
 use shardwright_mysqlite::Value;
 use shardwright_rules::roles::{Place, ServerSight, Sight, Standing, WatchedCluster};
-use shardwright_rules::{Hostgroup, Member, MemberStatus, tables};
+use shardwright_rules::{Hostgroup, HostgroupId, Member, MemberStatus, tables};
 
 use super::rows::{Rows, int, row, text};
 use crate::shared::Shared;
@@ -35,26 +35,16 @@ pub(super) fn running(shared: &Shared, _: &[WorkerFigures]) -> Rows {
 
 /// The rows of one hostgroup of a watched cluster.
 fn serving(snapshot: &Snapshot, hostgroup: &Hostgroup, watched: &WatchedCluster<'_>, rows: &mut Rows) {
-    let places = |id| -> Vec<Place> {
-        let group = snapshot.hostgroups.get(&id);
-        let placed = group.into_iter().flat_map(|group| group.placed());
-        placed.map(|(_, place)| place).collect()
-    };
-    let own = places(hostgroup.id);
-    let all: Vec<Vec<Place>> = watched.hostgroups().map(|(_, id)| places(id)).collect();
+    let own = places(snapshot, hostgroup.id);
+    let all: Vec<Vec<Place>> = watched.hostgroups().map(|(_, id)| places(snapshot, id)).collect();
     let is_last = watched
         .hostgroups()
         .last()
         .is_some_and(|(_, id)| id == hostgroup.id);
     for (at, (_, member)) in watched.servers.iter().enumerate() {
-        let is_online = |places: &Vec<Place>| {
-            places
-                .get(at)
-                .is_some_and(|place| place.status == MemberStatus::Online)
-        };
-        let status = match is_online(&own) {
+        let status = match is_online(&own, at) {
             true => "ONLINE",
-            false if is_last && !all.iter().any(is_online) => "SHUNNED",
+            false if is_last && !all.iter().any(|places| is_online(places, at)) => "SHUNNED",
             false => continue,
         };
         let member = Member {
@@ -71,6 +61,18 @@ fn serving(snapshot: &Snapshot, hostgroup: &Hostgroup, watched: &WatchedCluster<
     }
 }
 
+/// The places of the members of a hostgroup.
+fn places(snapshot: &Snapshot, id: HostgroupId) -> Vec<Place> {
+    let group = snapshot.hostgroups.get(&id);
+    let placed = group.into_iter().flat_map(|group| group.placed());
+    placed.map(|(_, place)| place).collect()
+}
+
+fn is_online(places: &[Place], at: usize) -> bool {
+    let place = places.get(at);
+    place.is_some_and(|place| place.status == MemberStatus::Online)
+}
+
 /// What monitors know of each server.
 pub(super) fn watched(shared: &Shared, _: &[WorkerFigures]) -> Rows {
     let snapshot = shared.control.snapshot().load_full();
@@ -81,7 +83,8 @@ pub(super) fn watched(shared: &Shared, _: &[WorkerFigures]) -> Rows {
             continue;
         };
         let roles = knowledge.roles(&cluster.address);
-        for (candidate, member) in &watched.servers {
+        let writers = places(&snapshot, cluster.writer);
+        for (at, (candidate, member)) in watched.servers.iter().enumerate() {
             let known = knowledge.server(&cluster.address, &candidate.server);
             let sight = known.as_ref().map(|known| &known.sight);
             let seen = sight.and_then(Sight::seen);
@@ -94,7 +97,12 @@ pub(super) fn watched(shared: &Shared, _: &[WorkerFigures]) -> Rows {
                 text(candidate.server.as_str()),
                 text(member.host.as_str()),
                 int(member.port),
-                text(of_server.map_or_else(|| "not known yet".to_owned(), |roles| said(&roles.writes))),
+                text(match of_server.map(|roles| &roles.writes) {
+                    None => "not known yet".to_owned(),
+                    // What is remembered is written down before statements go there.
+                    Some(Standing::Serves) if !is_online(&writers, at) => "in a moment".to_owned(),
+                    Some(writes) => said(writes),
+                }),
                 text(of_server.map_or_else(|| "not known yet".to_owned(), |roles| said(&roles.reads))),
                 text(said_of_sight(sight)),
                 since.map_or(Value::Null, |since| int(since.as_secs())),

@@ -33,6 +33,8 @@ pub struct ProjectFile {
     pub state: StateSettings,
     /// Limits of an apply.
     pub safety: Safety,
+    /// How the writer of a cluster is moved.
+    pub switchover: Switchover,
     /// Which findings count.
     pub lint: LintSettings,
     /// Names of environments.
@@ -193,6 +195,49 @@ impl Default for StateSettings {
             dir: Self::DIR.into(),
         }
     }
+}
+
+/// How the writer of a cluster is moved.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Switchover {
+    /// Who orders servers; none where a program does, or nobody.
+    pub account: Option<ServerAccount>,
+    /// Who the former writer replicates as.
+    pub replication: Option<ServerAccount>,
+    /// How long statements may wait, in milliseconds.
+    pub deadline_ms: u64,
+    /// How long open transactions may go on, in milliseconds.
+    pub transactions_ms: u64,
+    /// A program that gives the servers their roles, with its arguments; empty for none.
+    pub promote: Vec<Arc<str>>,
+}
+
+impl Switchover {
+    /// [`Switchover::deadline_ms`] where none is written.
+    pub(crate) const DEFAULT_DEADLINE_MS: u64 = 10_000;
+    /// [`Switchover::transactions_ms`] where none is written.
+    pub(crate) const DEFAULT_TRANSACTIONS_MS: u64 = 5_000;
+}
+
+impl Default for Switchover {
+    fn default() -> Self {
+        Self {
+            account: None,
+            replication: None,
+            deadline_ms: Self::DEFAULT_DEADLINE_MS,
+            transactions_ms: Self::DEFAULT_TRANSACTIONS_MS,
+            promote: Vec::new(),
+        }
+    }
+}
+
+/// An account on servers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ServerAccount {
+    /// Its name.
+    pub user: Arc<str>,
+    /// Its password.
+    pub password: SecretSource,
 }
 
 /// Limits of an apply.

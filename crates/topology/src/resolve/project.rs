@@ -2,6 +2,7 @@
 
 mod engines;
 mod rollout;
+mod switchover;
 
 use std::sync::Arc;
 
@@ -69,6 +70,8 @@ object! {
     STATE: Part = part("state", &state::FIELDS).or_defaults();
     SAFETY: Part = part("safety", &safety::FIELDS).or_defaults()
         .absent("see below");
+    SWITCHOVER: Part = part("switchover", &switchover::switchover::FIELDS)
+        .page("See [Switchover](#switchover).");
     LINT: Part = part("lint", &lint::lint::FIELDS).or_defaults()
         .absent("every code");
     ENVIRONMENTS: Texts = texts(
@@ -196,6 +199,7 @@ pub(crate) fn project(root: &View<'_>, context: &mut Context<'_>) -> ProjectFile
         gates: rollout::gates(&object, context),
         state: state(&object, context),
         safety: safety(&object, context),
+        switchover: switchover::switchover(&object, context),
         lint: object
             .part(&project::LINT, context)
             .map_or_else(Default::default, |part| lint::lint(&part, context)),
