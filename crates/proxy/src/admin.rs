@@ -4,6 +4,7 @@ mod grammar;
 mod rows;
 mod servers;
 mod tables;
+mod throttles;
 
 use std::sync::Arc;
 use std::time::Duration;

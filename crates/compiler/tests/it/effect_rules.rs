@@ -367,5 +367,7 @@ throttles:
     SW320: bundled cannot measure threads_running: write `roles_by: engine` for the cluster, so that it is watched; `on_unsupported: approximate` or `skip` accepts that statements always wait 5 ms, whatever threads_running says
     ");
     insta::assert_snapshot!(of_throttles(Severity::Info), @r"
+    SW321: bundled does not measure replication_lag of one, two: the throttle never starts there
+    SW321: bundled cannot measure flow_control: statements always wait 5 ms, whatever flow_control says; only clusters of type galera have flow control
     ");
 }

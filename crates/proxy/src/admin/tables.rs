@@ -6,7 +6,7 @@ use shardwright_rules::tables::{self, Column};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 use shardwright_wire::MysqlError;
 
-use super::{rows, servers};
+use super::{rows, servers, throttles};
 use crate::shared::Shared;
 use crate::stats::WorkerFigures;
 
@@ -33,6 +33,12 @@ const TABLES: &[AdminTable] = &[
         columns: &[],
         more: OF_SERVERS,
         rows: servers::watched,
+    },
+    AdminTable {
+        name: "stats_shardwright_throttles",
+        columns: &[],
+        more: throttles::COLUMNS,
+        rows: throttles::rows,
     },
     AdminTable::of(
         "mysql_users",

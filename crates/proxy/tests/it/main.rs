@@ -38,6 +38,7 @@ mod simulated;
 mod soak;
 mod statements;
 mod streaming;
+mod throttles;
 mod tls_of_clients;
 mod tls_to_servers;
 mod trials;
