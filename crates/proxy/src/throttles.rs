@@ -62,7 +62,9 @@ impl Gates {
                 }
                 let former = served.and_then(|served| served.get(cluster.writer, &rule.address));
                 let gate = match former {
-                    Some(same) if same.throttle == *throttle && same.cluster == cluster.address => same.clone(),
+                    Some(same) if same.throttle == *throttle && same.cluster == cluster.address => {
+                        same.clone()
+                    }
                     former => Arc::new(Gate::new(
                         rule.address.clone(),
                         cluster.address.clone(),
@@ -109,9 +111,7 @@ impl Gates {
     /// Every gate, by throttle and cluster.
     pub(crate) fn all(&self) -> Vec<Arc<Gate>> {
         let gates = self.by_hostgroup.values().flat_map(|gates| gates.iter());
-        let by_name: BTreeMap<_, _> = gates
-            .map(|gate| ((&gate.address, &gate.cluster), gate))
-            .collect();
+        let by_name: BTreeMap<_, _> = gates.map(|gate| ((&gate.address, &gate.cluster), gate)).collect();
         by_name.into_values().cloned().collect()
     }
 }

@@ -102,7 +102,9 @@ impl SignalSource {
     pub fn said(&self, value: f64) -> String {
         match self {
             SignalSource::ReplicationLag => format!("{} s", (value / 10.0).round() / 100.0),
-            SignalSource::Status(_) | SignalSource::FlowControl => ((value * 1000.0).round() / 1000.0).to_string(),
+            SignalSource::Status(_) | SignalSource::FlowControl => {
+                ((value * 1000.0).round() / 1000.0).to_string()
+            }
         }
     }
 }

@@ -16,7 +16,8 @@ use crate::program::effects::Effect;
 use crate::program::{Program, Section};
 
 /// Why no rule is made from a throttle.
-const NO_THROTTLE: &str = "only the bundled engine has throttles besides fixed delays, and it has no rules of effects";
+const NO_THROTTLE: &str =
+    "only the bundled engine has throttles besides fixed delays, and it has no rules of effects";
 
 /// An effect on statements of a placed cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -357,7 +357,12 @@ throttles:
   elsewhere: {signal: {flow_control: {start_above: 0.2, stop_below: 0.1}}, delay: 5ms, on_unsupported: approximate}
 "#;
     let of_throttles = |severity| {
-        let compiled = compile(&loaded(topology), EngineId::Bundled, &Lock::default(), &Options::default());
+        let compiled = compile(
+            &loaded(topology),
+            EngineId::Bundled,
+            &Lock::default(),
+            &Options::default(),
+        );
         let mut told = problems(&compiled, severity);
         told.retain(|line| line.contains("measure"));
         told.join("\n")

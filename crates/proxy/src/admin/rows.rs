@@ -274,7 +274,10 @@ pub(super) fn decision(decision: &Decision) -> shardwright_mysqlite::Table {
                 row("delay_ms", delay_ms.to_string());
             }
             for throttled in &route.effects.throttles {
-                row("throttle", format!("{}: {}", throttled.address, throttled.throttle));
+                row(
+                    "throttle",
+                    format!("{}: {}", throttled.address, throttled.throttle),
+                );
             }
         }
         Outcome::Reject(rejection) => {

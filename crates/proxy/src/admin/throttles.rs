@@ -1,6 +1,7 @@
 //! `stats_shardwright_throttles`: what each throttle does on each cluster.
 
 use std::sync::Arc;
+use std::time::UNIX_EPOCH;
 
 use shardwright_mysqlite::Value;
 use shardwright_rules::throttle::Reading;
@@ -40,7 +41,9 @@ fn row(gate: &Arc<Gate>) -> Vec<Value> {
         Reading::Known { value, .. } => Value::Real(value),
         Reading::AtLeast(_) | Reading::Unknown => Value::Null,
     };
-    let since = figures.since.and_then(|since| since.elapsed().ok());
+    let since = figures
+        .since
+        .and_then(|since| since.duration_since(UNIX_EPOCH).ok());
     let optional = |number: Option<usize>| number.map_or(Value::Null, int);
     let limit = gate.throttle.max_concurrent;
     vec![

@@ -84,7 +84,9 @@ impl Session {
             waits.retain(|(_, gate)| gate.is_started());
             let longest = waits.iter().max_by_key(|(delay, _)| *delay);
             let delay = longest.map_or(fixed, |(delay, _)| fixed.max(*delay));
-            let gate = longest.filter(|(longest, _)| *longest >= delay).map(|(_, gate)| &***gate);
+            let gate = longest
+                .filter(|(longest, _)| *longest >= delay)
+                .map(|(_, gate)| &***gate);
             if started.elapsed() >= delay {
                 return Waited::Enough;
             }

@@ -42,7 +42,9 @@ impl Positions {
         for part in text.split(',').map(str::trim).filter(|part| !part.is_empty()) {
             let (origin, number) = match part.split_once(':') {
                 Some((origin, intervals)) => {
-                    let first = intervals.split(':').find(|interval| interval.starts_with(|c: char| c.is_ascii_digit()))?;
+                    let first = intervals
+                        .split(':')
+                        .find(|interval| interval.starts_with(|c: char| c.is_ascii_digit()))?;
                     let (_, last) = first.split_once('-').unwrap_or((first, first));
                     (origin, last)
                 }
@@ -70,9 +72,11 @@ impl History {
     /// Takes up a look.
     pub(crate) fn add(&mut self, at: Instant, positions: &Positions) {
         let one_before = self.0.len().checked_sub(2).and_then(|before| self.0.get(before));
-        let is_close = one_before.is_some_and(|(before, _)| at.saturating_duration_since(*before) < KEPT_EVERY);
+        let is_close =
+            one_before.is_some_and(|(before, _)| at.saturating_duration_since(*before) < KEPT_EVERY);
         let is_back = self.0.back().is_some_and(|(_, last)| {
-            let fell = |(origin, number): (&String, &u64)| positions.0.get(origin).is_none_or(|now| now < number);
+            let fell =
+                |(origin, number): (&String, &u64)| positions.0.get(origin).is_none_or(|now| now < number);
             last.0.iter().any(fell)
         });
         if is_back {
@@ -150,8 +154,12 @@ mod tests {
 
     #[test]
     fn positions_of_both_flavours_are_read() {
-        assert_eq!(positions("0-1-500, 2-7-77"), Positions([("0".into(), 500), ("2".into(), 77)].into()));
-        let sets = "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-500:502-600,\n4e11fa47-71ca-11e1-9e33-c80aa9429562:7";
+        assert_eq!(
+            positions("0-1-500, 2-7-77"),
+            Positions([("0".into(), 500), ("2".into(), 77)].into())
+        );
+        let sets =
+            "3e11fa47-71ca-11e1-9e33-c80aa9429562:1-500:502-600,\n4e11fa47-71ca-11e1-9e33-c80aa9429562:7";
         assert_eq!(positions(sets).total(), 507);
         for text in ["", " ", "5", "0-1", "0-1-x", "uuid:", "uuid:x"] {
             assert_eq!(Positions::parse(text), None, "{text}");
@@ -161,7 +169,10 @@ mod tests {
     fn history(begin: Instant, looks: &[(u64, u64)]) -> History {
         let mut history = History::default();
         for (at_ms, number) in looks {
-            history.add(begin + Duration::from_millis(*at_ms), &positions(&format!("0-1-{number}")));
+            history.add(
+                begin + Duration::from_millis(*at_ms),
+                &positions(&format!("0-1-{number}")),
+            );
         }
         history
     }
@@ -186,9 +197,14 @@ mod tests {
     #[test]
     fn a_transaction_after_a_long_pause_is_no_long_lag() {
         let begin = Instant::now();
-        let looks: Vec<(u64, u64)> = (0..100).map(|look| (look * 250, 7)).chain([(25_000, 8)]).collect();
+        let looks: Vec<(u64, u64)> = (0..100)
+            .map(|look| (look * 250, 7))
+            .chain([(25_000, 8)])
+            .collect();
         let history = history(begin, &looks);
-        let behind = history.behind(&positions("0-1-7"), begin + Duration::from_millis(25_010)).unwrap();
+        let behind = history
+            .behind(&positions("0-1-7"), begin + Duration::from_millis(25_010))
+            .unwrap();
         assert_eq!((behind.time.as_millis(), behind.transactions), (260, 1));
     }
 

@@ -88,8 +88,12 @@ pub(super) async fn look(
     }
     let measures = Measures {
         lag_ms: sight.lag_ms,
-        written: POSITIONS_WRITTEN.iter().find_map(|name| variables.positions(name)),
-        applied: POSITIONS_APPLIED.iter().find_map(|name| variables.positions(name)),
+        written: POSITIONS_WRITTEN
+            .iter()
+            .find_map(|name| variables.positions(name)),
+        applied: POSITIONS_APPLIED
+            .iter()
+            .find_map(|name| variables.positions(name)),
         ..measures(backend, questions, patience).await?
     };
     Ok((sight, measures))

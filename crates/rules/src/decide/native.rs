@@ -7,7 +7,9 @@ use crate::decide::engine::address_matches;
 use crate::decide::evaluation::{Evaluation, Next};
 use crate::decide::keys;
 use crate::decide::patterns::{RulePatterns, ScopePatterns, matches};
-use crate::{Cluster, DelayStep, HostgroupId, ReadSelection, RoleStep, Rule, Scope, Throttle, Throttled, WriterHint};
+use crate::{
+    Cluster, DelayStep, HostgroupId, ReadSelection, RoleStep, Rule, Scope, Throttle, Throttled, WriterHint,
+};
 
 /// Whether the statement belongs to a step's scope.
 pub(super) fn in_scope(

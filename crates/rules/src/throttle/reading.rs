@@ -45,10 +45,7 @@ impl Reading {
             (a, b) => a.or(b),
         };
         match (self, other) {
-            (
-                Self::Known { value: a, outlook: x },
-                Self::Known { value: b, outlook: y },
-            ) => Self::Known {
+            (Self::Known { value: a, outlook: x }, Self::Known { value: b, outlook: y }) => Self::Known {
                 value: a.max(b),
                 outlook: greater(x, y),
             },

@@ -138,7 +138,8 @@ impl Regulator {
             return;
         };
         let step_s = at.saturating_sub(before_at).min(LONGEST_STEP).as_secs_f64();
-        let wanted = gains.proportional * (distance - before_distance) + gains.integral * distance.clamp(-gains.farthest, gains.farthest) * step_s;
+        let wanted = gains.proportional * (distance - before_distance)
+            + gains.integral * distance.clamp(-gains.farthest, gains.farthest) * step_s;
         let most = std::f64::consts::LN_2 * step_s / DOUBLES_IN_S;
         self.delay_ms = within(throttle, self.delay_ms * wanted.clamp(-most, most).exp());
     }

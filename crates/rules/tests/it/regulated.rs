@@ -55,7 +55,15 @@ fn it_stays_in_a_state_for_the_time_of_hold() {
 
 #[test]
 fn a_signal_that_is_lost_ends_no_throttle_unless_it_says_release() {
-    let readings = [Some(9000.0), None, None, Some(f64::NAN), Some(2000.0), None, Some(500.0)];
+    let readings = [
+        Some(9000.0),
+        None,
+        None,
+        Some(f64::NAN),
+        Some(2000.0),
+        None,
+        Some(500.0),
+    ];
     assert_eq!(story(&on_lag(5, 5), &readings), "+.....-");
     let releases = Throttle {
         on_unknown: OnUnknown::Release,
@@ -125,7 +133,11 @@ impl Replica {
         self.now_s += tick_s;
         self.written += self.clients / (self.takes_s + delay.as_secs_f64()) * tick_s;
         self.applied = (self.applied + self.applies_per_s * tick_s).min(self.written);
-        while self.history.get(1).is_some_and(|(_, written)| *written <= self.applied) {
+        while self
+            .history
+            .get(1)
+            .is_some_and(|(_, written)| *written <= self.applied)
+        {
             self.history.pop_front();
         }
     }

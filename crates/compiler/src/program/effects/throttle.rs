@@ -201,7 +201,11 @@ fn listed(names: &[&str]) -> String {
     const SHOWN: usize = 3;
     match names.len() {
         0..=SHOWN => names.join(", "),
-        count => format!("{} and {} more clusters", names[..SHOWN].join(", "), count - SHOWN),
+        count => format!(
+            "{} and {} more clusters",
+            names[..SHOWN].join(", "),
+            count - SHOWN
+        ),
     }
 }
 

@@ -79,8 +79,7 @@ pub(super) fn of_step(
         NativeStep::Throttle(throttle) if throttle.signal.is_none() => {
             change(StepChange::Delay, format!("{name} delays for longer"));
         }
-        NativeStep::Throttle(_) |
-        NativeStep::NoMultiplex | NativeStep::StopIfPlaced => {}
+        NativeStep::Throttle(_) | NativeStep::NoMultiplex | NativeStep::StopIfPlaced => {}
     }
 }
 
