@@ -14,6 +14,8 @@ use super::positions::{History, Positions};
 const FRESH_FOR: Duration = Duration::from_secs(3);
 /// Over what time the speed of a replica and the share of flow control are averaged.
 const AVERAGED_OVER: Duration = Duration::from_secs(2);
+/// A replica that stands still for a moment does not stand still for good: it is taken for half as fast as it was over this time.
+const LONG_AVERAGED_OVER: Duration = Duration::from_secs(10);
 /// The least time between two looks that a share or a speed is worked out from.
 const LEAST_STEP: Duration = Duration::from_millis(50);
 
@@ -41,8 +43,8 @@ pub(crate) struct Measured(Mutex<BTreeMap<Address, MeasuredServer>>);
 struct MeasuredServer {
     last: Option<(Instant, Measures)>,
     history: History,
-    /// Transactions applied in a second; `None`: not known yet.
-    speed: Option<f64>,
+    /// Transactions applied in a second, averaged over a short and over a long time; `None`: not known yet.
+    speed: Option<[f64; 2]>,
     /// The share of the time in flow control, averaged over the last looks.
     flow_control: Option<f64>,
 }
@@ -118,16 +120,19 @@ impl MeasuredServer {
         };
         let step = at.saturating_duration_since(*before_at);
         if step >= LEAST_STEP {
-            let weight = (step.as_secs_f64() / AVERAGED_OVER.as_secs_f64()).min(1.0);
-            let averaged = |former: Option<f64>, now: f64| {
+            let averaged = |former: Option<f64>, now: f64, over: Duration| {
+                let weight = (step.as_secs_f64() / over.as_secs_f64()).min(1.0);
                 let former = former.unwrap_or(now);
                 former + weight * (now - former)
             };
             let share = share(before.flow_control, measures.flow_control, step);
-            self.flow_control = share.map(|share| averaged(self.flow_control, share));
+            self.flow_control = share.map(|share| averaged(self.flow_control, share, AVERAGED_OVER));
             if let (Some(before), Some(now)) = (&before.applied, &measures.applied) {
                 let applied = now.total().saturating_sub(before.total()) as f64 / step.as_secs_f64();
-                self.speed = Some(averaged(self.speed, applied));
+                self.speed = Some([
+                    averaged(self.speed.map(|[short, _]| short), applied, AVERAGED_OVER),
+                    averaged(self.speed.map(|[_, long]| long), applied, LONG_AVERAGED_OVER),
+                ]);
             }
         }
         self.last = Some((at, measures));
@@ -169,10 +174,12 @@ impl MeasuredServer {
             // Further back than the looks reach, whole seconds are fine enough.
             return Reading::of(value.max(lag_ms as f64));
         }
-        let outlook = self.speed.map(|speed| match behind.transactions {
-            0 => 0.0,
-            // A replica that stands still for a moment does not stand still for good.
-            waiting => (waiting as f64 / speed.max(0.001) * 1000.0).min(2.0 * value + 2000.0),
+        let outlook = self.speed.and_then(|[short, long]| match behind.transactions {
+            0 => Some(0.0),
+            waiting => {
+                let speed = short.max(long / 2.0);
+                (speed > 0.0).then(|| waiting as f64 / speed * 1000.0)
+            }
         });
         Reading::Known { value, outlook }
     }

@@ -21,6 +21,7 @@ mod greeting;
 mod half_open;
 mod hostile;
 mod kill;
+mod lag_trials;
 mod leaks;
 mod ledger;
 mod listeners;
