@@ -294,12 +294,14 @@ fn bounds(values: &[f64]) -> [f64; 3] {
     [mean - error, mean, mean + error]
 }
 
-/// The replica has what the primary has.
-fn catch_up(servers: &Replication) {
+/// The replica leaves out what it has not applied: only counts of rows are changed, and it would take minutes.
+fn skip_backlog(servers: &Replication) {
     let position = servers.servers[0].run("SELECT @@gtid_binlog_pos").unwrap();
     let position = position[0][0].clone().unwrap();
     servers.servers[1]
-        .run(format!("SELECT MASTER_GTID_WAIT('{position}', 600)"))
+        .run(format!(
+            "STOP SLAVE; SET GLOBAL gtid_slave_pos = '{position}'; START SLAVE"
+        ))
         .unwrap();
 }
 
@@ -354,7 +356,7 @@ fn a_throttle_holds_the_lag_of_a_durable_replica_and_reads_do_not_pay() {
             );
             of_pair.push(figures);
             serve(&proxy, &setup, &mut proxy.admin(), Policy::Nothing, false);
-            catch_up(&servers);
+            skip_backlog(&servers);
         }
         let [nothing, regulated, ..] = of_pair[..] else {
             panic!("four policies");
