@@ -39,6 +39,7 @@ fn list<'p>(program: &'p Program, origins: &Origins, report: &mut Diagnostics<'_
     }));
     list.extend(steps(&program.effects, |effect| match effect {
         Effect::Delay(delay_ms) => NativeStep::Delay(DelayStep { delay_ms: *delay_ms }),
+        Effect::Throttle(throttle) => NativeStep::Throttle(throttle.clone()),
         Effect::Multiplex(_) => NativeStep::NoMultiplex,
         Effect::TimeLimit(_) | Effect::Cache { .. } | Effect::Mirror { .. } => {
             unreachable!("what the bundled engine does by other means, or cannot do, is left out")

@@ -31,6 +31,8 @@ pub(crate) enum SupportedBy {
     Bundled,
     /// ProxySQL.
     Proxysql,
+    /// The same engine, when something else is written too: the imperative sentence that says what.
+    When(&'static str),
 }
 
 /// Something that a section asks for and the engine lacks.
@@ -155,6 +157,7 @@ impl<'a> Diagnostics<'a> {
                 SupportedBy::Nobody => format!("no engine can {what} yet"),
                 SupportedBy::Bundled => format!("{engine} cannot {what}; bundled can"),
                 SupportedBy::Proxysql => format!("{engine} cannot {what}; proxysql-2.7 can"),
+                SupportedBy::When(remedy) => format!("{engine} cannot {what}: {remedy}"),
             };
             let accepts = match who {
                 SupportedBy::Proxysql => "skip",
@@ -164,7 +167,10 @@ impl<'a> Diagnostics<'a> {
             self.error(UNSUPPORTED, origin, field, message);
             return false;
         }
-        let message = format!("{engine} cannot {what}: {lost}");
+        let message = match who {
+            SupportedBy::When(remedy) => format!("{engine} cannot {what}: {lost}; {remedy}"),
+            _ => format!("{engine} cannot {what}: {lost}"),
+        };
         // The file accepts it, so it is reported and does not count as a problem.
         self.add(Severity::Info, APPROXIMATED, origin, field, message);
         choice == OnUnsupported::Approximate

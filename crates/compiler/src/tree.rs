@@ -72,6 +72,7 @@ fn native_step(step: &NativeStep) -> String {
         NativeStep::Map(map) => format!("map {} by {}: {} shards", map.map, map.key, map.shards.len()),
         NativeStep::Role(_) => "reads to readers".to_owned(),
         NativeStep::Delay(delay) => format!("delay {} ms", delay.delay_ms),
+        NativeStep::Throttle(throttle) => format!("throttle: {throttle}"),
         NativeStep::NoMultiplex => "keep the connection".to_owned(),
         NativeStep::StopIfPlaced => "stop if placed".to_owned(),
     }

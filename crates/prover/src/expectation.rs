@@ -133,7 +133,7 @@ impl Expected<'_> {
             route.backend_schema.as_deref(),
         );
         let effects = &route.effects;
-        let delay = effects.delay_ms.unwrap_or(0);
+        let delay = effects.certain_delay_ms().unwrap_or(0);
         mismatches.number("delay", self.delay_ms, Some(u64::from(delay)), "ms");
         let kept = effects.cache_ttl_ms.unwrap_or(0);
         mismatches.number("cache_ttl", self.cache_ttl_ms, Some(u64::from(kept)), "ms");

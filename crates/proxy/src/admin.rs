@@ -5,6 +5,7 @@ mod pausing;
 mod rows;
 mod servers;
 mod tables;
+mod throttles;
 
 use std::sync::Arc;
 use std::time::Duration;

@@ -12,6 +12,7 @@ use crate::members::MemberRegistry;
 use crate::options::Options;
 use crate::snapshot::{BuildContext, Snapshot};
 use crate::store::{Store, StoreError};
+use crate::throttles::Measured;
 use crate::validate::{Certificates, Problem};
 
 /// Problems that an answer lists; the rest is counted.
@@ -24,6 +25,8 @@ pub(crate) struct Control {
     pub(crate) members: MemberRegistry,
     /// What is known of servers.
     pub(crate) knowledge: Knowledge,
+    /// What is measured of servers for throttles.
+    pub(crate) measured: Measured,
     pub(crate) listeners: Listeners,
     allow_secret_commands: bool,
     certificates: Certificates,
@@ -144,6 +147,7 @@ impl Control {
             store: Mutex::new(store),
             members,
             knowledge,
+            measured: Measured::default(),
             listeners: Listeners::new(options.listen),
             allow_secret_commands: options.allow_secret_commands,
             certificates,

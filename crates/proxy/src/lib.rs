@@ -50,6 +50,7 @@ mod snapshot;
 mod socket;
 mod stats;
 mod store;
+mod throttles;
 mod tls;
 mod validate;
 mod watch;

@@ -55,6 +55,7 @@ mod several;
 mod statement;
 mod statement_words;
 mod statements;
+mod throttled;
 mod try_out;
 mod wait;
 mod watch;

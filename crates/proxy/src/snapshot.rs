@@ -16,6 +16,7 @@ use crate::knowledge::Knowledge;
 use crate::members::{MemberRegistry, MemberRuntime};
 use crate::secrets::Credentials;
 use crate::store::Generation;
+use crate::throttles::Gates;
 use crate::validate::{self, Certificates, Problem};
 
 /// What decides statements.
@@ -74,6 +75,8 @@ pub(crate) struct Snapshot {
     pub(crate) on_client_gone: OnClientGone,
     /// The account that watches servers, with its secret; `None`: there is none, or its secret cannot be resolved.
     pub(crate) monitor: Option<Arc<MonitorAccount>>,
+    /// Throttles that statements pass.
+    pub(crate) gates: Gates,
 }
 
 /// What a snapshot is made with.
@@ -107,6 +110,7 @@ impl Snapshot {
             binds_keys: false,
             on_client_gone: OnClientGone::default(),
             monitor: None,
+            gates: Gates::default(),
         }
     }
 
@@ -173,6 +177,7 @@ impl Snapshot {
             binds_keys: binds_keys(&configuration),
             on_client_gone: configuration.on_client_gone(),
             monitor: monitor(&configuration, context, &mut problems),
+            gates: Gates::of(&configuration, context.served.map(|served| &served.gates)),
             configuration,
         };
         Ok((snapshot, problems))

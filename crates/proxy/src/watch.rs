@@ -6,6 +6,7 @@
 mod probe;
 mod questions;
 mod reconcile;
+mod regulate;
 mod thread;
 mod watcher;
 

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 
 use shardwright_rules::{
     Body, CommentForm, Configuration, Destination, Dispatch, Effects, Finder, Hits, HostgroupId, KeyKind,
-    KeyRef, MapStep, NativeStep, Outcome, SentAs, SessionView, Statement,
+    KeyRef, MapStep, NativeStep, Outcome, SentAs, SessionView, Statement, Throttled,
 };
 use shardwright_sql::StatementClass;
 use shardwright_sql::annotation::{KNOWN_KEYS, annotations_in};
@@ -77,6 +77,10 @@ impl Direct {
                     map = Some((position, step.kind, only_comment(step, shards)?));
                 }
                 NativeStep::Delay(step) => effects.delay_ms = effects.delay_ms.max(Some(step.delay_ms)),
+                NativeStep::Throttle(throttle) => effects.throttles.push(Throttled {
+                    address: configuration.graph.rules[position].address.clone(),
+                    throttle: throttle.clone(),
+                }),
                 NativeStep::NoMultiplex => effects.multiplex = Some(0),
                 NativeStep::StopIfPlaced if map.is_some() => break,
                 NativeStep::StopIfPlaced => continue,

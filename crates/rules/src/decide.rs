@@ -231,6 +231,7 @@ fn run<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>, matches: bool
                 NativeStep::Map(step) => map::run(index, rule, step, evaluation),
                 NativeStep::Role(step) => native::role(index, rule, step, patterns, evaluation),
                 NativeStep::Delay(step) => native::delay(rule, step, evaluation),
+                NativeStep::Throttle(throttle) => native::throttle(rule, throttle, evaluation),
                 NativeStep::NoMultiplex => native::no_multiplex(rule, evaluation),
                 NativeStep::StopIfPlaced => native::stop_if_placed(evaluation),
             }

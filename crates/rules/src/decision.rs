@@ -6,7 +6,7 @@ use serde::Serialize;
 use smallvec::SmallVec;
 
 use crate::refusal::Rejection;
-use crate::{Address, HostgroupId, Role, Withheld};
+use crate::{Address, HostgroupId, Role, Throttled, Withheld};
 
 /// Positions of rules; as many as most statements match are held without a heap.
 pub type Hits = SmallVec<[u32; 20]>;
@@ -189,13 +189,27 @@ pub struct Effects {
     pub mirror_hostgroup: Option<u32>,
     /// Whether it is written to the event log.
     pub log: Option<bool>,
+    /// Throttles that slow it as their signals and limits say, in the order of their rules.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub throttles: Vec<Throttled>,
 }
 
 impl Effects {
+    /// The pause that does not depend on a signal, ms.
+    #[must_use]
+    pub fn certain_delay_ms(&self) -> Option<u32> {
+        let always = self
+            .throttles
+            .iter()
+            .filter_map(|throttled| throttled.throttle.certain_delay_ms());
+        always.chain(self.delay_ms).max()
+    }
+
     /// The effects that remain to a command.
     pub(crate) fn without(mut self, withheld: Withheld) -> Self {
         if withheld.delay {
             self.delay_ms = None;
+            self.throttles.clear();
         }
         if withheld.cache {
             self.cache_ttl_ms = None;

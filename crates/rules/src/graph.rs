@@ -1,8 +1,10 @@
 //! Rules in evaluation order, and the rows of fast routing.
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, DelayStep, EngineRule, HostgroupId, MapStep, RoleStep, Scope};
+use crate::{Address, DelayStep, EngineRule, HostgroupId, MapStep, RoleStep, Scope, Throttle};
 
 /// The rules of a configuration. Evaluation starts at flag 0 with the lowest id and only considers rules whose
 /// `flag_in` is the current flag.
@@ -82,6 +84,8 @@ pub enum NativeStep {
     Role(Box<RoleStep>),
     /// Delays the statement.
     Delay(DelayStep),
+    /// Slows the statement as long as a signal or a limit asks for it.
+    Throttle(Arc<Throttle>),
     /// Keeps the backend connection with the session.
     NoMultiplex,
     /// Ends the evaluation of a statement that a map or a policy has placed; the user's raw rules after it and the
@@ -96,6 +100,7 @@ impl NativeStep {
             Self::Map(_) => "map",
             Self::Role(_) => "role",
             Self::Delay(_) => "delay",
+            Self::Throttle(_) => "throttle",
             Self::NoMultiplex => "no_multiplex",
             Self::StopIfPlaced => "stop_if_placed",
         }

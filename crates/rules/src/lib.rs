@@ -31,6 +31,7 @@ mod session;
 mod statement;
 mod steps;
 mod surroundings;
+pub mod throttle;
 mod user;
 
 pub use address::Address;
@@ -62,11 +63,12 @@ pub use shardwright_tables as tables;
 pub use shardwright_tables::{EngineRule, FlagOutChoice, Modifiers};
 pub use shardwright_vocabulary::{
     ClientTls, CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyRef, KeyTemplate,
-    KeyValue, MissingBegin, NamePattern, Names, OnClientGone, ReadOnlyCheck, RegexEngine, Role, RolesBy,
-    ServerState as MemberStatus, ServerTls, StatedTables, StatementKind, Unqualified, Words,
+    KeyValue, MissingBegin, NamePattern, Names, OnClientGone, OnUnknown, ReadOnlyCheck, RegexEngine, Role,
+    RolesBy, ServerState as MemberStatus, ServerTls, StatedTables, StatementKind, Unqualified, Words,
     WriterServesReads, glob_matches, is_glob,
 };
 pub use statement::{Statement, TransactionEnd, digest_hash};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};
 pub use surroundings::{Listener, Monitor};
+pub use throttle::{Throttle, Throttled};
 pub use user::{SecretReference, User};

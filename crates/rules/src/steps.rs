@@ -43,7 +43,7 @@ pub struct WriterHint {
     pub form: CommentForm,
 }
 
-/// A fixed delay.
+/// A fixed delay without end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct DelayStep {

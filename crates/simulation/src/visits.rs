@@ -135,7 +135,9 @@ fn why_not(
         Body::Native { scope, step } => scope_fails(scope, session).unwrap_or_else(|| match step {
             NativeStep::Map(map) => format!("no {} was found in the statement", map.key),
             NativeStep::Role(_) => "not a read that may leave the writer".to_owned(),
-            NativeStep::Delay(_) | NativeStep::NoMultiplex => "the statement is not one of those".to_owned(),
+            NativeStep::Delay(_) | NativeStep::Throttle(_) | NativeStep::NoMultiplex => {
+                "the statement is not one of those".to_owned()
+            }
             NativeStep::StopIfPlaced => "nothing has placed the statement".to_owned(),
         }),
     }

@@ -12,6 +12,7 @@ mod session;
 mod severity;
 mod shard_map;
 mod statement;
+mod throttle;
 mod tls;
 mod words;
 
@@ -27,5 +28,6 @@ pub use shard_map::{
     UnknownKey, Unqualified,
 };
 pub use statement::{FirewallMode, StatementKind};
+pub use throttle::OnUnknown;
 pub use tls::{ClientTls, ServerTls};
 pub use words::Words;

@@ -194,4 +194,6 @@ codes! {
     PROXY_HOSTGROUP_TIMEOUT = 9001, b"HY000";
     /// The session is bound to a hostgroup and the statement belongs to another.
     PROXY_HOSTGROUP_LOCKED = 9006, b"HY000";
+    /// A throttle lets no more of a statement's kind run at once, and none of them ended in time.
+    PROXY_THROTTLED = 9101, b"HY000";
 }

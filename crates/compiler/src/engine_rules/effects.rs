@@ -15,6 +15,10 @@ use crate::draft::{ChainRef, DraftRule};
 use crate::program::effects::Effect;
 use crate::program::{Program, Section};
 
+/// Why no rule is made from a throttle.
+const NO_THROTTLE: &str =
+    "only the bundled engine has throttles besides fixed delays, and it has no rules of effects";
+
 /// An effect on statements of a placed cluster.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct EffectUse {
@@ -70,6 +74,7 @@ fn sets_one_value(effect: &Effect) -> bool {
         Effect::Delay(_) | Effect::TimeLimit(_) => true,
         Effect::Multiplex(multiplex) => *multiplex != Multiplex::IgnoreSysvarReads,
         Effect::Mirror { .. } | Effect::Cache { .. } => false,
+        Effect::Throttle(_) => unreachable!("{NO_THROTTLE}"),
     }
 }
 
@@ -96,6 +101,7 @@ fn no_effect(section: &Section<Effect>, what: &str, report: &mut Diagnostics<'_>
         Effect::TimeLimit(_) => ("statement_timeout", SupportedBy::Bundled),
         Effect::Multiplex(_) => ("match", SupportedBy::Bundled),
         Effect::Cache { .. } | Effect::Mirror { .. } => ("match", SupportedBy::Nobody),
+        Effect::Throttle(_) => unreachable!("{NO_THROTTLE}"),
     };
     let lacking = Unsupported {
         origin: section.origin,
@@ -245,6 +251,7 @@ fn affect(chains: &mut Chains, chain: ChainRef, effect: &Effect, address: &Addre
         Effect::Delay(_) | Effect::TimeLimit(_) | Effect::Multiplex(_) | Effect::Mirror { .. } => {
             return chains.go(chain, "set", address, with(effect, EngineRule::default()), go_on);
         }
+        Effect::Throttle(_) => unreachable!("{NO_THROTTLE}"),
     }
     chains.go(chain, "rest", address, EngineRule::default(), go_on);
 }
@@ -260,6 +267,7 @@ fn with(effect: &Effect, rule: EngineRule) -> EngineRule {
             timeout_ms: Some(*limit_ms),
             ..rule
         },
+        Effect::Throttle(_) => unreachable!("{NO_THROTTLE}"),
         Effect::Cache { ttl_ms, empty } => EngineRule {
             cache_ttl_ms: Some(*ttl_ms),
             // NULL is 1 (2.7.1, `query_processor.h`).

@@ -1,9 +1,11 @@
 //! Throttles, pooling exceptions, caches and mirrors: what happens to a statement besides where it goes.
 
-use shardwright_rules::{EngineId, HostgroupId, NamePattern, Names, Role, Scope};
-use shardwright_topology::model::{
-    self as model, ClusterId, Delay, Multiplex, OnUnsupported, OriginId, SignalSource, Topology,
-};
+mod throttle;
+
+use std::sync::Arc;
+
+use shardwright_rules::{EngineId, HostgroupId, NamePattern, Names, Role, Scope, Throttle};
+use shardwright_topology::model::{self as model, ClusterId, Multiplex, OnUnsupported, OriginId, Topology};
 
 use super::{Section, scope};
 use crate::diagnostics::{Diagnostics, SupportedBy, Unsupported};
@@ -13,6 +15,8 @@ use crate::diagnostics::{Diagnostics, SupportedBy, Unsupported};
 pub(crate) enum Effect {
     /// They wait so long, ms; the longest of several counts.
     Delay(u32),
+    /// They wait as a signal or a limit asks for it.
+    Throttle(Arc<Throttle>),
     /// They are killed after so long, ms.
     TimeLimit(u32),
     /// Their results are kept; the shortest time of several counts.
@@ -42,7 +46,7 @@ pub(super) fn effects(
     let mut delays: Vec<_> = topology
         .throttles
         .iter()
-        .filter_map(|throttle| delay(throttle, report))
+        .filter_map(|throttle| throttle::section(topology, throttle, report))
         .collect();
     delays.sort_by_key(|delay| match delay.step {
         Effect::Delay(ms) => ms,
@@ -102,77 +106,6 @@ fn time_limit(user: &model::User, report: &Diagnostics<'_>) -> Option<Section<Ef
         on_unsupported: OnUnsupported::Error,
         step: Effect::TimeLimit(limit_ms),
     })
-}
-
-/// Fixed delays, and the least delay of those that would be regulated.
-fn delay(throttle: &model::Throttle, report: &mut Diagnostics<'_>) -> Option<Section<Effect>> {
-    let (choice, origin) = (throttle.on_unsupported, throttle.origin);
-    if throttle.ended {
-        return None;
-    }
-    let mut keep = true;
-    let delay_ms = match throttle.delay {
-        Delay::Fixed { ms } => ms,
-        Delay::Range { from_ms, .. } => from_ms,
-    };
-    if let Some(signal) = &throttle.signal {
-        let lost = lost_without(signal, throttle);
-        keep &= report.on_unsupported(
-            choice,
-            Unsupported {
-                origin,
-                field: "signal",
-                what: "regulate a delay by a signal",
-                lost: &lost,
-                who: SupportedBy::Nobody,
-            },
-        );
-    }
-    if throttle.max_concurrent.is_some() {
-        report.on_unsupported(
-            choice,
-            Unsupported {
-                origin,
-                field: "max_concurrent",
-                what: "limit how many statements run at once",
-                lost: "any number of these statements run at once",
-                who: SupportedBy::Nobody,
-            },
-        );
-    }
-    (keep && delay_ms > 0).then(|| Section {
-        origin,
-        address: report.address(origin),
-        scope: scope::scope(&throttle.applies_to, origin, "applies_to", report),
-        on_unsupported: choice,
-        step: Effect::Delay(u32::try_from(delay_ms).unwrap_or(u32::MAX)),
-    })
-}
-
-/// What the static form of a regulated throttle does not do.
-fn lost_without(signal: &model::Signal, throttle: &model::Throttle) -> String {
-    if throttle.on_unsupported == OnUnsupported::Skip {
-        return "statements are not slowed".to_owned();
-    }
-    let name = match &signal.source {
-        SignalSource::ReplicationLag => "replication_lag",
-        SignalSource::ThreadsRunning => "threads_running",
-        SignalSource::Status(name) => name,
-        SignalSource::FlowControl => "flow_control",
-    };
-    match throttle.delay {
-        Delay::Fixed { ms } => format!("statements always wait {ms} ms, whatever {name} says"),
-        Delay::Range { from_ms: 0, to_ms } => {
-            format!(
-                "statements are not slowed, whatever {name} says: the least delay is 0 ms, and {to_ms} ms is never reached"
-            )
-        }
-        Delay::Range { from_ms, to_ms } => {
-            format!(
-                "statements always wait {from_ms} ms, whatever {name} says, and {to_ms} ms is never reached"
-            )
-        }
-    }
 }
 
 fn only_proxysql<'u>(origin: OriginId, what: &'u str, lost: &'u str) -> Unsupported<'u> {

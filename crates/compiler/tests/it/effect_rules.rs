@@ -149,7 +149,7 @@ fn what_ended_slows_nothing() {
         for engine in BOTH {
             let compiled = compiled(&project, engine);
             assert_eq!(
-                effects(&compiled, None, "SELECT 1").delay_ms.is_some(),
+                effects(&compiled, None, "SELECT 1").certain_delay_ms().is_some(),
                 slows,
                 "{now:?}"
             );
@@ -262,14 +262,13 @@ firewall: {app: {mode: protecting, allow: {statements: [SELECT 1]}}}
     let report = BOTH.map(|engine| format!("{engine}\n{}", told(topology, engine, Severity::Error)));
     insta::assert_snapshot!(report.join("\n"), @r"
     bundled
-    SW320: no engine can regulate a delay by a signal yet; `on_unsupported: approximate` or `skip` accepts that statements always wait 1 ms, whatever replication_lag says, and 500 ms is never reached
-    SW320: no engine can limit how many statements run at once yet; `on_unsupported: approximate` or `skip` accepts that any number of these statements run at once
+    SW320: bundled cannot measure replication_lag: write a `monitor` section, whose account measures it; `on_unsupported: approximate` or `skip` accepts that statements always wait 1 ms, whatever replication_lag says, and 500 ms is never reached
     SW320: bundled cannot keep results; proxysql-2.7 can; `on_unsupported: skip` accepts that every statement goes to a server
     SW320: bundled cannot send copies of statements to a second cluster; proxysql-2.7 can; `on_unsupported: skip` accepts that no copy is sent
     SW320: bundled cannot limit the statements of a user; proxysql-2.7 can; `on_unsupported: skip` accepts that this user may send every statement
     proxysql-2.7
-    SW320: no engine can regulate a delay by a signal yet; `on_unsupported: approximate` or `skip` accepts that statements always wait 1 ms, whatever replication_lag says, and 500 ms is never reached
-    SW320: no engine can limit how many statements run at once yet; `on_unsupported: approximate` or `skip` accepts that any number of these statements run at once
+    SW320: proxysql-2.7 cannot regulate a delay by a signal; bundled can; `on_unsupported: approximate` or `skip` accepts that statements always wait 1 ms, whatever replication_lag says, and 500 ms is never reached
+    SW320: proxysql-2.7 cannot limit how many statements run at once; bundled can; `on_unsupported: approximate` or `skip` accepts that any number of these statements run at once
     SW320: proxysql-2.7 cannot select statements by the tables that they name; bundled can; `on_unsupported: approximate` or `skip` accepts that it has no effect
     ");
     let approximate = r#"
@@ -288,11 +287,92 @@ caches: {rates: {match: {match_digest: rates}, ttl: 2s, on_unsupported: skip}}
     });
     insta::assert_snapshot!(report.join("\n"), @r"
     bundled
-    SW321: bundled cannot regulate a delay by a signal: statements always wait 1 ms, whatever Innodb_checkpoint_age says, and 500 ms is never reached
-    SW321: bundled cannot regulate a delay by a signal: statements are not slowed
+    SW321: bundled cannot measure Innodb_checkpoint_age: statements always wait 1 ms, whatever Innodb_checkpoint_age says, and 500 ms is never reached; write a `monitor` section, whose account measures it
+    SW321: bundled cannot measure threads_running: statements are not slowed; write a `monitor` section, whose account measures it
     SW321: bundled cannot keep results: every statement goes to a server
     proxysql-2.7
     SW321: proxysql-2.7 cannot regulate a delay by a signal: statements always wait 1 ms, whatever Innodb_checkpoint_age says, and 500 ms is never reached
     SW321: proxysql-2.7 cannot regulate a delay by a signal: statements are not slowed
+    ");
+}
+
+/// Throttles of the bundled engine, one a line.
+fn throttles(compiled: &Compiled, statement: &str) -> String {
+    let effects = effects(compiled, None, statement);
+    let throttles = effects.throttles.iter();
+    let said = throttles.map(|throttled| format!("{}: {}", throttled.address, throttled.throttle));
+    said.collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn the_bundled_engine_has_signals_ranges_and_limits() {
+    let topology = r#"
+monitor: {user: monitor, password: {env: P}}
+throttles:
+  lag:
+    applies_to: {statements: [delete], clusters: [home]}
+    signal: {replication_lag: {start_above: 3s, stop_below: 1s}}
+    delay: {from: 1ms, to: 500ms}
+    hold: 5s
+    on_unsupported: approximate
+  busy: {signal: {threads_running: {start_above: 64, stop_below: 32.5}}, delay: 5ms, on_unknown: release, on_unsupported: skip}
+  few: {applies_to: {statements: [replace]}, delay: 2ms, max_concurrent: 4, on_unsupported: skip}
+  plain: {delay: 3ms}
+  nothing: {delay: 0ms}
+"#;
+    let bundled = of(topology, EngineId::Bundled);
+    insta::assert_snapshot!(throttles(&bundled, "DELETE FROM t"), @r"
+    throttles.lag: delayed by 1 to 500 ms, from replication_lag above 3 s until below 1 s
+    throttles.busy: delayed by 5 ms, from threads_running above 64 until below 32.5
+    ");
+    insta::assert_snapshot!(throttles(&bundled, "REPLACE INTO t VALUES (1)"), @r"
+    throttles.busy: delayed by 5 ms, from threads_running above 64 until below 32.5
+    throttles.few: delayed by 2 ms, at most 4 at once
+    ");
+    let certain = |statement| effects(&bundled, None, statement).certain_delay_ms();
+    assert_eq!(certain("REPLACE INTO t VALUES (1)"), Some(3));
+    let json = bundled.configuration.to_json();
+    let again: shardwright_rules::Configuration = serde_json::from_str(&json).expect("its own form");
+    assert_eq!(again, *bundled.configuration);
+    assert_eq!(again.to_json(), json);
+    // What ProxySQL has instead.
+    let proxysql = of(topology, EngineId::Proxysql27);
+    assert_eq!(effects(&proxysql, None, "DELETE FROM t").delay_ms, Some(3));
+}
+
+#[test]
+fn where_a_signal_is_not_measured_is_told() {
+    let topology = r#"
+version: 1
+monitor: {user: monitor, password: {env: P}}
+users: {app: {password: {env: P}, cluster: home}}
+clusters:
+  home: {type: replication, servers: {a: {host: home1}, b: {host: home2}}}
+  one: {type: single, servers: {a: {host: one1}}}
+  two: {roles_by: external, type: replication, servers: {a: {host: two1}, b: {host: two2}}}
+throttles:
+  everywhere: {signal: {replication_lag: {start_above: 3s, stop_below: 1s}}, delay: 5ms}
+  alone: {applies_to: {clusters: [one]}, signal: {replication_lag: {start_above: 3s, stop_below: 1s}}, delay: 5ms}
+  outside: {applies_to: {clusters: [two]}, signal: {threads_running: {start_above: 64, stop_below: 32}}, delay: 5ms}
+  elsewhere: {signal: {flow_control: {start_above: 0.2, stop_below: 0.1}}, delay: 5ms, on_unsupported: approximate}
+"#;
+    let of_throttles = |severity| {
+        let compiled = compile(
+            &loaded(topology),
+            EngineId::Bundled,
+            &Lock::default(),
+            &Options::default(),
+        );
+        let mut told = problems(&compiled, severity);
+        told.retain(|line| line.contains("measure"));
+        told.join("\n")
+    };
+    insta::assert_snapshot!(of_throttles(Severity::Error), @r"
+    SW320: bundled cannot measure replication_lag: the cluster has no replicas that say how far they are behind; `on_unsupported: approximate` or `skip` accepts that statements always wait 5 ms, whatever replication_lag says
+    SW320: bundled cannot measure threads_running: write `roles_by: engine` for the cluster, so that it is watched; `on_unsupported: approximate` or `skip` accepts that statements always wait 5 ms, whatever threads_running says
+    ");
+    insta::assert_snapshot!(of_throttles(Severity::Info), @r"
+    SW321: bundled does not measure replication_lag of one, two: the throttle never starts there
+    SW321: bundled cannot measure flow_control: statements always wait 5 ms, whatever flow_control says; only clusters of type galera have flow control
     ");
 }

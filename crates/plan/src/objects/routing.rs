@@ -111,6 +111,7 @@ fn native_step(rule: &Rule, scope: &Scope, step: &NativeStep, objects: &mut Obje
         }
         NativeStep::Role(role) => facts_of(role.as_ref()),
         NativeStep::Delay(delay) => facts_of(delay),
+        NativeStep::Throttle(throttle) => facts_of(throttle),
         NativeStep::NoMultiplex => Facts::from_iter([("multiplex".to_owned(), json!("never"))]),
         NativeStep::StopIfPlaced => Facts::new(),
     };

@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use shardwright_rules::{
-    Body, Configuration, Finder, MapStep, MissingAction, MissingBegin, Names, NativeStep, Scope, Shard,
-    StatementKind, UnknownKey,
+    Body, Configuration, Finder, MapStep, MissingAction, MissingBegin, Names, NativeStep, Rule, Scope, Shard,
+    StatementKind, Throttled, UnknownKey,
 };
 
 use super::starts::Certainty;
@@ -27,6 +27,7 @@ pub(super) fn maps(configuration: &Configuration) -> impl Iterator<Item = &MapSt
 
 pub(super) fn step(
     configuration: &Configuration,
+    rule: &Rule,
     scope: &Scope,
     step: &NativeStep,
     sender: Sender<'_>,
@@ -60,6 +61,14 @@ pub(super) fn step(
             let mut state = state;
             let earlier = state.effects.delay_ms.unwrap_or(0);
             state.effects.delay_ms = Some(earlier.max(delay.delay_ms));
+            next.push(Transition::Continue(state));
+        }
+        NativeStep::Throttle(throttle) => {
+            let mut state = state;
+            state.effects.throttles.push(Throttled {
+                address: rule.address.clone(),
+                throttle: throttle.clone(),
+            });
             next.push(Transition::Continue(state));
         }
         NativeStep::NoMultiplex => {

@@ -125,7 +125,7 @@ impl OutcomeSearch<'_> {
                 match &rule.body {
                     Body::Engine(row) => self.row(position, row, sender, state, &mut next),
                     Body::Native { scope, step } => {
-                        native::step(self.configuration, scope, step, sender, state, &mut next)
+                        native::step(self.configuration, rule, scope, step, sender, state, &mut next)
                     }
                 }
             }

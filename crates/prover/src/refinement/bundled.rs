@@ -91,7 +91,7 @@ impl<'c> View<'c> {
                         && role.after_write_ms == 0;
                 }
                 NativeStep::StopIfPlaced => may_be_over = true,
-                NativeStep::Delay(_) | NativeStep::NoMultiplex => {}
+                NativeStep::Delay(_) | NativeStep::Throttle(_) | NativeStep::NoMultiplex => {}
             }
         }
         if let [one, other, ..] = maps.as_slice() {

@@ -72,6 +72,7 @@ fn of_step(step: &NativeStep) -> EngineRule {
     let mut row = EngineRule::default();
     match step {
         NativeStep::Delay(delay) => row.delay_ms = Some(delay.delay_ms),
+        NativeStep::Throttle(throttle) => row.delay_ms = throttle.certain_delay_ms(),
         NativeStep::NoMultiplex => row.multiplex = Some(0),
         NativeStep::Map(_) | NativeStep::Role(_) | NativeStep::StopIfPlaced => {}
     }
@@ -271,6 +272,12 @@ pub(super) fn decision(decision: &Decision) -> shardwright_mysqlite::Table {
             }
             if let Some(delay_ms) = route.effects.delay_ms {
                 row("delay_ms", delay_ms.to_string());
+            }
+            for throttled in &route.effects.throttles {
+                row(
+                    "throttle",
+                    format!("{}: {}", throttled.address, throttled.throttle),
+                );
             }
         }
         Outcome::Reject(rejection) => {

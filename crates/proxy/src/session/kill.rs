@@ -4,7 +4,7 @@ use std::future::poll_fn;
 use std::task::Poll;
 use std::time::Duration;
 
-use shardwright_rules::{Effects, OnClientGone};
+use shardwright_rules::OnClientGone;
 use shardwright_sql::Shape;
 use shardwright_wire::{Command, MysqlError, Outcome, errors};
 use tokio::sync::oneshot;
@@ -110,20 +110,6 @@ impl Session {
             }
             drop(held);
         });
-    }
-
-    /// Waits as the rules say.
-    ///
-    /// # Errors
-    /// The statement was ended meanwhile.
-    pub(super) async fn pause(&self, effects: &Effects) -> Result<(), MysqlError> {
-        let Some(delay_ms) = effects.delay_ms.filter(|delay_ms| *delay_ms > 0) else {
-            return Ok(());
-        };
-        tokio::select! {
-            () = tokio::time::sleep(Duration::from_millis(u64::from(delay_ms))) => Ok(()),
-            () = self.handle.ordered() => Err(interrupted()),
-        }
     }
 
     /// Ends the session with this number, or its statement.

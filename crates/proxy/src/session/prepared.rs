@@ -224,9 +224,10 @@ impl Session {
             }
         };
         let routed = self.routed_statement(statement, route, None);
-        if let Err(error) = self.pause(&routed.effects).await {
-            return self.refuse(seq, &error).await;
-        }
+        let _passage = match self.pass(routed.requirements.hostgroup, &routed.effects).await? {
+            Ok(passage) => passage,
+            Err(error) => return self.refuse(seq, &error).await,
+        };
         let execution = Execution {
             id,
             parameters,

@@ -191,9 +191,11 @@ impl Session {
         if query.frame.next_seq() != seq {
             return self.refuse(seq, &other_packets()).await;
         }
-        if let Err(error) = self.pause(&routed.effects).await {
-            return self.refuse(seq, &error).await;
-        }
+        // Its place among those that may run at once is kept until the client has the answer.
+        let _passage = match self.pass(routed.requirements.hostgroup, &routed.effects).await? {
+            Ok(passage) => passage,
+            Err(error) => return self.refuse(seq, &error).await,
+        };
         self.relay(&routed, query, ResponseShape::TextResults).await
     }
 

@@ -12,6 +12,7 @@ use super::questions;
 use super::watcher::{HURRIED_INTERVAL, Watched, Watcher};
 use crate::backend::{Backend, BackendError, Connect, ConnectFailure, PoolKey};
 use crate::members::MemberRuntime;
+use crate::throttles::Measures;
 
 /// Time for a look, its connection included.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -55,7 +56,8 @@ impl Probe {
             tokio::pin!(suspected);
             // From here on, whoever suspects something is heard.
             suspected.as_mut().enable();
-            if let Some(sight) = self.look(&watcher).await {
+            if let Some((sight, measures)) = self.look(&watcher).await {
+                watcher.measured(&self.of, measures);
                 watcher.saw(&self.of, sight);
                 sleep(HURRIED_INTERVAL).await;
                 let rest = watcher
@@ -69,8 +71,8 @@ impl Probe {
         }
     }
 
-    /// What is seen of the server; `None`: it took too long, and is looked at once more.
-    async fn look(&mut self, watcher: &Watcher) -> Option<Sight> {
+    /// What is seen and measured of the server; `None`: it took too long, and is looked at once more.
+    async fn look(&mut self, watcher: &Watcher) -> Option<(Sight, Option<Measures>)> {
         let looked = match tokio::time::timeout(PATIENCE, self.see(watcher)).await {
             Ok(looked) => {
                 self.slow = 0;
@@ -85,16 +87,16 @@ impl Probe {
             }
         };
         Some(match looked {
-            Ok(sight) => Sight::Seen(Box::new(sight)),
-            Err(Failure::Refused(why)) => Sight::Silent { why },
-            Err(Failure::Lost(why)) => Sight::Lost { why },
+            Ok((sight, measures)) => (Sight::Seen(Box::new(sight)), Some(measures)),
+            Err(Failure::Refused(why)) => (Sight::Silent { why }, None),
+            Err(Failure::Lost(why)) => (Sight::Lost { why }, None),
         })
     }
 
-    async fn see(&mut self, watcher: &Watcher) -> Result<ServerSight, Failure> {
+    async fn see(&mut self, watcher: &Watcher) -> Result<(ServerSight, Measures), Failure> {
         // While it is asked, the connection is here: a look that is given up closes it.
         if let Some(connection) = self.connection.take() {
-            match self.ask(connection).await {
+            match self.ask(watcher, connection).await {
                 Ok(sight) => return Ok(sight),
                 // The server may have closed this one connection.
                 Err(error) => {
@@ -103,14 +105,19 @@ impl Probe {
             }
         }
         let connection = self.connect(watcher).await?;
-        let seen = self.ask(connection).await;
+        let seen = self.ask(watcher, connection).await;
         seen.map_err(|error| Failure::Lost(error.to_string()))
     }
 
-    async fn ask(&mut self, mut connection: Backend) -> Result<ServerSight, BackendError> {
-        let sight = questions::look(&mut connection, &self.of.kind, PATIENCE).await?;
+    async fn ask(
+        &mut self,
+        watcher: &Watcher,
+        mut connection: Backend,
+    ) -> Result<(ServerSight, Measures), BackendError> {
+        let questions = watcher.questions(&self.of);
+        let seen = questions::look(&mut connection, &self.of.kind, &questions, PATIENCE).await?;
         self.connection = Some(connection);
-        Ok(sight)
+        Ok(seen)
     }
 
     async fn connect(&self, watcher: &Watcher) -> Result<Backend, Failure> {

@@ -7,8 +7,10 @@ use shardwright_rules::{ClusterKind, ReadOnlyCheck, Words};
 use shardwright_wire::{MysqlError, TextRows};
 
 use crate::backend::{Backend, BackendError};
+use crate::throttles::{Measures, Positions, Questions};
 
 const VARIABLES: &str = "SHOW GLOBAL VARIABLES WHERE Variable_name IN ";
+const STATUS: &str = "SHOW GLOBAL STATUS WHERE Variable_name IN ";
 const STATES: &[u8] = b"SHOW GLOBAL STATUS WHERE Variable_name IN ('wsrep_ready', 'wsrep_cluster_status', 'wsrep_local_state', \
                         'wsrep_local_recv_queue')";
 /// The server itself among the members of its group, and whether more than half of them are there.
@@ -30,23 +32,35 @@ const PARSE_ERROR: u16 = 1064;
 /// A replica is never further behind than this: what is said to be is nonsense. Servers were seen to say 2e16 s.
 const LARGEST_LAG_S: u64 = 10 * 365 * 86_400;
 
-/// Asks a server how it is. An error of the server is an answer: it does not say what was asked.
+/// What servers have written and applied: MariaDB's positions, MySQL's set.
+const POSITIONS: [&str; 3] = ["gtid_binlog_pos", "gtid_slave_pos", "gtid_executed"];
+const POSITIONS_WRITTEN: [&str; 2] = ["gtid_binlog_pos", "gtid_executed"];
+const POSITIONS_APPLIED: [&str; 2] = ["gtid_slave_pos", "gtid_executed"];
+/// For how long flow control has stopped a server so far. `wsrep_flow_control_paused` is an average of a time of its own.
+const FLOW_CONTROL: &str = "wsrep_flow_control_paused_ns";
+
+/// Asks a server how it is, and what throttles want to know. An error of the server is an answer: it does not say what was
+/// asked.
 pub(super) async fn look(
     backend: &mut Backend,
     kind: &ClusterKind,
+    questions: &Questions,
     patience: Duration,
-) -> Result<ServerSight, BackendError> {
+) -> Result<(ServerSight, Measures), BackendError> {
     let check = match kind {
         ClusterKind::Replication { read_only_check } => *read_only_check,
         _ => ReadOnlyCheck::ReadOnly,
     };
-    let wanted = [
+    let mut wanted = vec![
         "read_only",
         check.word(),
         "wsrep_desync",
         "wsrep_reject_queries",
         "pxc_maint_mode",
     ];
+    if questions.positions {
+        wanted.extend(POSITIONS);
+    }
     let question = format!("{VARIABLES}('{}')", wanted.join("', '"));
     let variables = named_values(backend.exchange_rows(question.as_bytes(), patience).await?);
     let mut sight = ServerSight {
@@ -72,7 +86,44 @@ pub(super) async fn look(
             }
         },
     }
-    Ok(sight)
+    let measures = Measures {
+        lag_ms: sight.lag_ms,
+        written: POSITIONS_WRITTEN
+            .iter()
+            .find_map(|name| variables.positions(name)),
+        applied: POSITIONS_APPLIED
+            .iter()
+            .find_map(|name| variables.positions(name)),
+        ..measures(backend, questions, patience).await?
+    };
+    Ok((sight, measures))
+}
+
+/// What throttles want to know of a server's status.
+async fn measures(
+    backend: &mut Backend,
+    questions: &Questions,
+    patience: Duration,
+) -> Result<Measures, BackendError> {
+    let flow_control = questions.flow_control.then_some(FLOW_CONTROL);
+    let names: Vec<String> = questions
+        .status
+        .iter()
+        .map(String::as_str)
+        .chain(flow_control)
+        .map(|name| format!("'{}'", name.replace('\\', "\\\\").replace('\'', "''")))
+        .collect();
+    if names.is_empty() {
+        return Ok(Measures::default());
+    }
+    let question = format!("{STATUS}({})", names.join(", "));
+    let values = named_values(backend.exchange_rows(question.as_bytes(), patience).await?);
+    let number = |name: &String| Some((name.clone(), values.number(name)?));
+    Ok(Measures {
+        status: questions.status.iter().filter_map(number).collect(),
+        flow_control: values.number(FLOW_CONTROL).map(Duration::from_nanos),
+        ..Measures::default()
+    })
 }
 
 /// How the server says from where it replicates; `None` where it does not say.
@@ -107,6 +158,10 @@ impl NamedValues {
             named.is_some_and(|named| named.eq_ignore_ascii_case(name.as_bytes()))
         })?;
         std::str::from_utf8(self.0.value(at, "Value")?).ok()
+    }
+
+    fn positions(&self, name: &str) -> Option<Positions> {
+        Positions::parse(self.get(name)?)
     }
 
     fn number<N: std::str::FromStr>(&self, name: &str) -> Option<N> {

@@ -10,6 +10,7 @@ use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
 use super::reconcile::Probes;
+use super::regulate;
 use super::watcher::Watcher;
 use crate::knowledge::MemoryFile;
 use crate::shared::{Phase, Shared};
@@ -31,6 +32,8 @@ pub(crate) fn start(shared: Arc<Shared>, file: MemoryFile) -> io::Result<(Watche
 
 async fn run(watcher: Rc<Watcher>, changed: Arc<Notify>) {
     let mut probes = Probes::default();
+    // It ends with the thread's tasks.
+    tokio::task::spawn_local(regulate::run(watcher.clone()));
     while watcher.phase() != Phase::Stopping {
         probes.reconcile(&watcher);
         changed.notified().await;

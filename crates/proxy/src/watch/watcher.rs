@@ -12,12 +12,17 @@ use crate::channel::Scratch;
 use crate::knowledge::MemoryFile;
 use crate::shared::{Phase, Shared};
 use crate::snapshot::Snapshot;
+use crate::throttles::{Measures, Questions};
 use crate::worker_handle::WorkerHandle;
 
 /// From one look at a server to the next.
 const INTERVAL: Duration = Duration::from_millis(500);
 /// The same while something is happening.
 pub(super) const HURRIED_INTERVAL: Duration = Duration::from_millis(50);
+/// The same where a throttle depends on what is measured.
+const MEASURED_INTERVAL: Duration = Duration::from_millis(250);
+/// The same while such a throttle slows statements.
+const REGULATED_INTERVAL: Duration = Duration::from_millis(100);
 /// How long something is happening after roles have changed.
 const HURRY: Duration = Duration::from_secs(60);
 
@@ -87,13 +92,40 @@ impl Watcher {
         self.judge(&snapshot, &watched);
     }
 
+    /// What a server is asked for throttles: status variables only of those that write.
+    pub(super) fn questions(&self, of: &Watched) -> Questions {
+        let snapshot = self.snapshot();
+        let Some(signals) = snapshot.gates.signals(&of.cluster) else {
+            return Questions::default();
+        };
+        let roles = self.shared.control.knowledge.roles(&of.cluster);
+        let writes = roles.is_some_and(|roles| roles.writers().any(|writer| *writer == of.member.server));
+        match writes {
+            true => signals.questions.clone(),
+            false => Questions {
+                positions: signals.questions.positions,
+                ..Questions::default()
+            },
+        }
+    }
+
+    /// Takes up what is measured of a server; `None`: it says nothing.
+    pub(super) fn measured(&self, of: &Watched, measures: Option<Measures>) {
+        let measured = &self.shared.control.measured;
+        measured.saw(&of.member.server, Instant::now(), measures);
+    }
+
     /// How long to wait until a server of a cluster is looked at again.
     pub(super) fn interval(&self, cluster: &Address) -> Duration {
         let hurried = self.hurried.borrow();
         let is_changing = hurried.get(cluster).is_some_and(|until| Instant::now() < *until);
-        match is_changing || self.shared.pauses.has(cluster) {
-            true => HURRIED_INTERVAL,
-            false => INTERVAL,
+        if is_changing || self.shared.pauses.has(cluster) {
+            return HURRIED_INTERVAL;
+        }
+        match self.snapshot().gates.signals(cluster) {
+            Some(signals) if signals.is_started() => REGULATED_INTERVAL,
+            Some(_) => MEASURED_INTERVAL,
+            None => INTERVAL,
         }
     }
 

@@ -199,6 +199,9 @@ fn native_step() -> impl Strategy<Value = Value> {
         Just(json!({"role": {"reads": "all", "after_write_ms": 500}})),
         Just(json!({"role": {"reads": {"only": [{"match_digest": ["t1"]}]}}})),
         Just(json!({"delay": {"delay_ms": 7}})),
+        Just(
+            json!({"throttle": {"from_ms": 1, "to_ms": 500, "signal": {"source": "replication_lag", "start_above": 3000.0, "stop_below": 1000.0}, "max_concurrent": 16}})
+        ),
         Just(json!("stop_if_placed")),
     ];
     (0_u32..2, step, optional(USERS.to_vec())).prop_map(|(flag_in, step, user)| {

@@ -159,6 +159,10 @@ fn rules() -> impl Strategy<Value = Vec<Value>> {
         native(app(), json!("stop_if_placed")),
         native(app(), json!({"delay": {"delay_ms": 7}})),
         native(json!({}), json!({"delay": {"delay_ms": 9}})),
+        native(
+            app(),
+            json!({"throttle": {"from_ms": 1, "to_ms": 500, "signal": {"source": "replication_lag", "start_above": 3000.0, "stop_below": 1000.0}, "max_concurrent": 16}}),
+        ),
         native(app(), json!("no_multiplex")),
         native(app(), json!({"role": {"reads": "all", "after_write_ms": 500}})),
         native(

@@ -1,11 +1,15 @@
 //! The steps that only the bundled engine has, besides shard maps.
 
+use std::sync::Arc;
+
 use crate::decide::Index;
 use crate::decide::engine::address_matches;
 use crate::decide::evaluation::{Evaluation, Next};
 use crate::decide::keys;
 use crate::decide::patterns::{RulePatterns, ScopePatterns, matches};
-use crate::{Cluster, DelayStep, HostgroupId, ReadSelection, RoleStep, Rule, Scope, WriterHint};
+use crate::{
+    Cluster, DelayStep, HostgroupId, ReadSelection, RoleStep, Rule, Scope, Throttle, Throttled, WriterHint,
+};
 
 /// Whether the statement belongs to a step's scope.
 pub(super) fn in_scope(
@@ -172,6 +176,21 @@ pub(super) fn delay(rule: &Rule, step: &DelayStep, evaluation: &mut Evaluation<'
         match evaluation.withheld.delay {
             false => format!("delayed by {} ms", step.delay_ms),
             true => format!("a delay of {} ms, which preparing does not get", step.delay_ms),
+        }
+    });
+    Next::Continue
+}
+
+/// What slows the statement depends on more than the statement: whoever sends it asks.
+pub(super) fn throttle(rule: &Rule, throttle: &Arc<Throttle>, evaluation: &mut Evaluation<'_>) -> Next {
+    evaluation.effects.throttles.push(Throttled {
+        address: rule.address.clone(),
+        throttle: throttle.clone(),
+    });
+    evaluation.matched(rule, &rule.address, None, |evaluation| {
+        match evaluation.withheld.delay {
+            false => throttle.to_string(),
+            true => format!("{throttle}; preparing is not throttled"),
         }
     });
     Next::Continue

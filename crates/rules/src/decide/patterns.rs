@@ -201,6 +201,7 @@ impl RulePatterns {
             },
             NativeStep::Map(_)
             | NativeStep::Delay(_)
+            | NativeStep::Throttle(_)
             | NativeStep::NoMultiplex
             | NativeStep::StopIfPlaced => &[],
         };

@@ -7,6 +7,7 @@ mod engine_rules;
 mod finders;
 mod own_answers;
 mod prepared;
+mod regulated;
 mod roles;
 mod shard_maps;
 mod trust;

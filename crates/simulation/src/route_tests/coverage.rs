@@ -90,7 +90,9 @@ impl<'c> Coverage<'c> {
                         coverage.policy(&rule.address, role);
                         coverage.policies.push((rule.address.clone(), role, scope));
                     }
-                    NativeStep::Delay(_) | NativeStep::NoMultiplex => coverage.rule(&rule.address, rule.id),
+                    NativeStep::Delay(_) | NativeStep::Throttle(_) | NativeStep::NoMultiplex => {
+                        coverage.rule(&rule.address, rule.id);
+                    }
                 },
             }
         }

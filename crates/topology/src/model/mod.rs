@@ -41,12 +41,13 @@ pub use shard_map::{
 };
 pub use shardwright_vocabulary::{
     ClientTls, CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyTemplate,
-    KeyValue, MissingBegin, NamePattern, Names, OnClientGone, ReadOnlyCheck, RegexEngine, Role, RolesBy,
-    ServerState, ServerTls, Severity, StatedTables, StatementKind, Unqualified, Words, WriterServesReads,
+    KeyValue, MissingBegin, NamePattern, Names, OnClientGone, OnUnknown, ReadOnlyCheck, RegexEngine, Role,
+    RolesBy, ServerState, ServerTls, Severity, StatedTables, StatementKind, Unqualified, Words,
+    WriterServesReads,
 };
 pub use surroundings::{EngineFamily, EngineVariables, Listener, Monitor, Refuser};
 pub use table::{Named, Table};
-pub use throttle::{Delay, OnUnknown, Signal, SignalLevels, SignalSource, Throttle};
+pub use throttle::{Delay, Signal, SignalLevels, SignalSource, Throttle};
 pub use user::{Annotations, PlainText, Secret, SecretSource, User};
 
 /// Everything that users wrote, resolved. Tables keep the order of definition: files by path, then by line.

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{OnUnsupported, OriginId, Scope, Words};
+use super::{OnUnknown, OnUnsupported, OriginId, Scope};
 
 /// Slows statements.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +25,8 @@ pub struct Throttle {
     pub on_unknown: OnUnknown,
     /// When it ends for good (RFC 3339).
     pub until: Option<Arc<str>>,
+    /// The same, in seconds since 1970.
+    pub ends_at_s: Option<u64>,
     /// Whether that has come: it slows nothing any more.
     pub ended: bool,
     /// Why.
@@ -79,17 +81,4 @@ pub struct SignalLevels {
     pub start_above: f64,
     /// Stops below this value.
     pub stop_below: f64,
-}
-
-/// What happens while the signal is not known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OnUnknown {
-    /// The throttle stays as it is.
-    Hold,
-    /// Statements pass.
-    Release,
-}
-
-impl Words for OnUnknown {
-    const WORDS: &'static [(&'static str, Self)] = &[("hold", Self::Hold), ("release", Self::Release)];
 }

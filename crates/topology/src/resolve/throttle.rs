@@ -143,7 +143,12 @@ fn throttle(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_
     let hold_ms = object.get(&HOLD, context);
     let on_unknown = object.get(&ON_UNKNOWN, context);
     let on_unsupported = object.get(&throttle::ON_UNSUPPORTED, context);
-    let (until, reason, ended) = expiry(object, context);
+    let Expiry {
+        until,
+        ends_at_s,
+        reason,
+        ended,
+    } = expiry(object, context);
     if let Some(signal) = &signal {
         hysteresis::check(object, signal, hold_ms, context);
         recovery::check(object, signal, &applies_to, context);
@@ -172,18 +177,30 @@ fn throttle(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_
         hold_ms,
         on_unknown,
         until,
+        ends_at_s,
         ended,
         reason,
         on_unsupported,
     })
 }
 
-/// `until` with its `reason`, and whether it has come.
-fn expiry(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Option<Arc<str>>, Option<Arc<str>>, bool) {
+/// `until` with its `reason`.
+#[derive(Default)]
+struct Expiry {
+    until: Option<Arc<str>>,
+    ends_at_s: Option<u64>,
+    reason: Option<Arc<str>>,
+    /// The time has come.
+    ended: bool,
+}
+
+fn expiry(object: &Object<'_, '_>, context: &mut Context<'_>) -> Expiry {
     let reason = object.get(&REASON, context);
-    let until = object.get(&UNTIL, context);
-    let Some(text) = &until else {
-        return (None, reason, false);
+    let Some(text) = object.get(&UNTIL, context) else {
+        return Expiry {
+            reason,
+            ..Expiry::default()
+        };
     };
     if !object.has(&REASON) {
         let diagnostic = Diagnostic::error(MISSING_KEY, "missing key `reason`")
@@ -193,7 +210,10 @@ fn expiry(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Option<Arc<str
     let Ok(time) = text.parse::<Timestamp>() else {
         let message = format!("expected a time such as 2027-01-10T06:00:00Z, found `{text}`");
         object.error(BAD_VALUE, message, object.span(&UNTIL), context);
-        return (None, reason, false);
+        return Expiry {
+            reason,
+            ..Expiry::default()
+        };
     };
     let ended = context.now.is_some_and(|now| now >= time);
     if ended {
@@ -203,7 +223,13 @@ fn expiry(object: &Object<'_, '_>, context: &mut Context<'_>) -> (Option<Arc<str
             .help("delete it, or set a later end");
         object.push(diagnostic, context);
     }
-    (until, reason, ended)
+    Expiry {
+        until: Some(text),
+        // A time before 1970 has come.
+        ends_at_s: Some(u64::try_from(time.as_second()).unwrap_or(0)),
+        reason,
+        ended,
+    }
 }
 
 fn delay(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Delay> {

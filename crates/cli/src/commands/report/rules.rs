@@ -98,6 +98,7 @@ impl RuleSummary {
                     ),
                     NativeStep::Role(_) => "sends provable reads to readers".to_owned(),
                     NativeStep::Delay(delay) => format!("delays by {} ms", delay.delay_ms),
+                    NativeStep::Throttle(throttle) => throttle.to_string(),
                     NativeStep::NoMultiplex => "keeps the connection for the session".to_owned(),
                     NativeStep::StopIfPlaced => "ends the evaluation of statements with a shard".to_owned(),
                 };

@@ -131,7 +131,7 @@ impl Answer {
                 answer.assumed_base_tables = assumed
                     .map(|table| format!("{}.{}", table.schema, table.table))
                     .collect();
-                answer.delay_ms = route.effects.delay_ms.unwrap_or(0);
+                answer.delay_ms = route.effects.certain_delay_ms().unwrap_or(0);
                 answer.multiplex = route.effects.multiplex != Some(0);
                 answer.effects = route.effects.clone();
             }
@@ -203,7 +203,11 @@ impl Answer {
                 .map(|flag| ("next in", format!("chain {flag}"))),
             kept,
         ];
-        said.into_iter().flatten().collect()
+        let throttled = effects
+            .throttles
+            .iter()
+            .map(|throttled| ("throttled", throttled.throttle.to_string()));
+        said.into_iter().flatten().chain(throttled).collect()
     }
 
     /// The deciding step: the last one that does more than end.

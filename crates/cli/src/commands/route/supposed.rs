@@ -1,8 +1,11 @@
 //! `--if`: which servers take a statement when servers are in another state.
 
+use std::time::Duration;
+
 use serde::Serialize;
-use shardwright_rules::roles::{Standing, Supposition, WatchedCluster};
-use shardwright_rules::{Address, Configuration, Decision, Outcome};
+use shardwright_rules::roles::{Roles, Standing, Supposition, WatchedCluster};
+use shardwright_rules::throttle::{Change, Reading, Regulator, SignalSource};
+use shardwright_rules::{Address, Configuration, Decision, Outcome, Throttle};
 use shardwright_topology::duration_ms;
 
 use crate::error::CommandError;
@@ -20,6 +23,17 @@ pub(crate) struct Servers {
     served_by: Vec<Serving>,
     /// Each with the reason.
     not_served_by: Vec<Other>,
+    /// Its throttles that depend on lag.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    throttles: Vec<Supposedly>,
+}
+
+/// What a throttle does.
+#[derive(Serialize)]
+struct Supposedly {
+    throttle: String,
+    /// `None`: the lag is not known, and it stays as it is.
+    started: Option<bool>,
 }
 
 #[derive(Serialize)]
@@ -53,6 +67,21 @@ impl Supposed {
         Ok((!supposed.is_empty()).then_some(Self(supposed)))
     }
 
+    /// The greatest lag of the replicas.
+    fn lag(&self, watched: &WatchedCluster<'_>, roles: &Roles) -> Reading {
+        let is_replica = |server: &Address| roles.writers().all(|writer| writer != server);
+        let replicas = watched.servers.iter().filter(|(one, _)| is_replica(&one.server));
+        let lags = replicas.map(|(one, _)| {
+            let of_server = self.0.iter().filter(|(server, _)| *server == one.server);
+            of_server.fold(Reading::of(0.0), |lag, (_, supposition)| match supposition {
+                Supposition::Lags(lag_ms) => Reading::of(*lag_ms as f64),
+                Supposition::LagUnknown | Supposition::Down => Reading::Unknown,
+                _ => lag,
+            })
+        });
+        lags.reduce(Reading::worst).unwrap_or_default()
+    }
+
     /// The servers that take what was decided; `None` where it goes to no cluster that is watched.
     pub(super) fn servers(&self, configuration: &Configuration, decision: &Decision) -> Option<Servers> {
         let Outcome::Route(route) = &decision.outcome else {
@@ -81,7 +110,16 @@ impl Supposed {
                 why,
             }
         };
+        let lag = self.lag(&watched, &roles);
+        let throttles = route.effects.throttles.iter();
+        let throttles = throttles.filter_map(|throttled| {
+            Some(Supposedly {
+                throttle: throttled.address.to_string(),
+                started: is_started(&throttled.throttle, lag)?,
+            })
+        });
         Some(Servers {
+            throttles: throttles.collect(),
             not_served_by: (0..places.len())
                 .filter(|at| !serving.contains(at))
                 .map(other)
@@ -98,10 +136,34 @@ impl Supposed {
     }
 }
 
+/// Whether a throttle is started when replicas are so far behind: `None` where it does not depend on that; inside, where it
+/// stays as it is.
+fn is_started(throttle: &Throttle, lag: Reading) -> Option<Option<bool>> {
+    let signal = throttle.signal.as_ref()?;
+    if signal.source != SignalSource::ReplicationLag {
+        return None;
+    }
+    let changed = Regulator::default().look(throttle, Duration::ZERO, lag);
+    let is_below = matches!(lag, Reading::Known { value, .. } if value < signal.stop_below.get());
+    Some(match changed {
+        Some(Change::Started) => Some(true),
+        _ if is_below => Some(false),
+        _ => None,
+    })
+}
+
 impl Servers {
     /// The human-readable lines.
     pub(super) fn lines(&self) -> Vec<String> {
-        let mut lines = Vec::new();
+        let mut lines: Vec<String> = Vec::new();
+        lines.extend(self.throttles.iter().map(|supposedly| {
+            let throttle = &supposedly.throttle;
+            match supposedly.started {
+                Some(true) => format!("  started   {throttle}"),
+                Some(false) => format!("  stopped   {throttle}"),
+                None => format!("  unchanged {throttle}: it stays started or stopped"),
+            }
+        }));
         if self.served_by.is_empty() {
             lines.push("  waits     until a server serves, then error 9001".to_owned());
         }

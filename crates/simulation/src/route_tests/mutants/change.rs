@@ -241,7 +241,7 @@ impl Change {
                     matches!(
                         &rule.body,
                         Body::Native {
-                            step: NativeStep::Delay(_) | NativeStep::NoMultiplex,
+                            step: NativeStep::Delay(_) | NativeStep::Throttle(_) | NativeStep::NoMultiplex,
                             ..
                         }
                     )

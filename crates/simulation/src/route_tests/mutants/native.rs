@@ -75,8 +75,16 @@ pub(super) fn of_step(
             }
         }
         NativeStep::Delay(_) => change(StepChange::Delay, format!("{name} delays for longer")),
-        NativeStep::NoMultiplex | NativeStep::StopIfPlaced => {}
+        // A route test sees no delay that depends on a signal.
+        NativeStep::Throttle(throttle) if throttle.signal.is_none() => {
+            change(StepChange::Delay, format!("{name} delays for longer"));
+        }
+        NativeStep::Throttle(_) | NativeStep::NoMultiplex | NativeStep::StopIfPlaced => {}
     }
+}
+
+fn longer(delay_ms: u32) -> u32 {
+    delay_ms.saturating_mul(2).saturating_add(1)
 }
 
 fn of_map(configuration: &Configuration, map: &MapStep, change: &mut impl FnMut(StepChange, String)) {
@@ -168,7 +176,12 @@ impl StepChange {
                 Self::EveryRead => role.reads = ReadSelection::All,
                 _ => {}
             },
-            NativeStep::Delay(delay) => delay.delay_ms = delay.delay_ms.saturating_mul(2).saturating_add(1),
+            NativeStep::Delay(delay) => delay.delay_ms = longer(delay.delay_ms),
+            NativeStep::Throttle(throttle) => {
+                let throttle = Arc::make_mut(throttle);
+                throttle.from_ms = longer(throttle.from_ms);
+                throttle.to_ms = longer(throttle.to_ms);
+            }
             NativeStep::NoMultiplex | NativeStep::StopIfPlaced => {}
         }
     }

@@ -1,0 +1,215 @@
+//! What a throttle does at a moment: started or stopped, and how long statements wait.
+//!
+//! # Idea
+//!
+//! A throttle starts above one level of its signal and stops below another; between both it stays as it is. While it is
+//! started, a range of delays is regulated so that the signal comes to rest in the middle between both levels: there, the throttle
+//! slows no more than it must, and does not switch. The delay is moved on a logarithmic scale (from 1 ms to 2 ms is as far as from
+//! 100 ms to 200 ms, and slows a client by as much) by a proportional and an integral part: by how far the signal has
+//! moved since the last look, and by how far it is from the middle.
+//!
+//! Lag answers late: what a replica applies now was written as long ago as the lag itself. A delay that is moved by lag
+//! alone overshoots and swings. So lag is regulated by its outlook where one is known ([`Reading::Known`]), which answers at
+//! once; where none is known, the delay moves more slowly the greater the lag is.
+//!
+//! # Invariants
+//!
+//! The delay is 0 while the throttle is stopped, and within its range while it is started. A signal that is not known
+//! changes nothing, unless the throttle says `release`.
+//!
+//! # Example
+//!
+//! `replication_lag` 3 s and 1 s, `delay: {from: 1ms, to: 500ms}`. The lag gets to 3.1 s: started, 1 ms. The outlook is 5 s:
+//! the delay doubles every half second or so, until the replica gets less than it applies. The outlook falls to 2 s; the delay
+//! stays near 14 ms, at which writers write as fast as the replica applies. The writers end: the lag falls below 1 s, stopped.
+
+use std::time::Duration;
+
+use super::{Reading, Signal, SignalSource, Throttle};
+use crate::OnUnknown;
+
+/// The longest time between two looks that the delay is moved for.
+const LONGEST_STEP: Duration = Duration::from_secs(1);
+/// The delay at most doubles or halves in this time.
+const DOUBLES_IN_S: f64 = 0.25;
+/// A delay of 0 cannot be doubled: this is where it begins, ms.
+const LEAST_MS: f64 = 0.1;
+
+/// What a throttle has come to, without its configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Regulator {
+    is_started: bool,
+    /// When it started or stopped last; none: it has not started yet.
+    since: Option<Duration>,
+    /// Milliseconds; 0 while stopped.
+    delay_ms: f64,
+    /// When the signal was last known, and its distance from the middle.
+    last: Option<(Duration, f64)>,
+}
+
+/// A throttle has started or stopped.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The signal is above `start_above`.
+    Started,
+    /// The signal is below `stop_below`.
+    Stopped,
+    /// The signal is not known, and the throttle lets statements pass then.
+    Released,
+}
+
+impl Regulator {
+    /// Whether statements are slowed.
+    #[must_use]
+    pub fn is_started(&self) -> bool {
+        self.is_started
+    }
+
+    /// How long a statement waits now.
+    #[must_use]
+    pub fn delay(&self) -> Duration {
+        Duration::from_secs_f64(self.delay_ms / 1000.0)
+    }
+
+    /// When it started or stopped last, on the clock of [`Regulator::look`].
+    #[must_use]
+    pub fn since(&self) -> Option<Duration> {
+        self.since
+    }
+
+    /// The same state for a throttle whose configuration has changed: what is started stays started until the signal says
+    /// otherwise, and without a signal there is nothing to start.
+    #[must_use]
+    pub fn taken_over_by(&self, throttle: &Throttle) -> Self {
+        if throttle.signal.is_none() || !self.is_started {
+            return Self::default();
+        }
+        Self {
+            delay_ms: within(throttle, self.delay_ms),
+            last: None,
+            ..self.clone()
+        }
+    }
+
+    /// Takes up what is known of the signal of `throttle`. `at` is the time since any fixed moment, and does not go back.
+    pub fn look(&mut self, throttle: &Throttle, at: Duration, reading: Reading) -> Option<Change> {
+        let signal = throttle.signal.as_ref()?;
+        let hold = Duration::from_millis(u64::from(throttle.hold_ms));
+        let is_held = self.since.is_some_and(|since| at.saturating_sub(since) < hold);
+        let change = match verdict(signal, reading) {
+            Verdict::High if !self.is_started && !is_held => Some(Change::Started),
+            Verdict::Low if self.is_started && !is_held => Some(Change::Stopped),
+            Verdict::Unknown if self.is_started && throttle.on_unknown == OnUnknown::Release => {
+                Some(Change::Released)
+            }
+            _ => None,
+        };
+        if let Some(change) = change {
+            self.is_started = change == Change::Started;
+            self.since = Some(at);
+            self.last = None;
+            self.delay_ms = match self.is_started {
+                true => within(throttle, f64::from(throttle.from_ms)),
+                false => 0.0,
+            };
+        }
+        self.regulate(throttle, signal, at, reading);
+        change
+    }
+
+    fn regulate(&mut self, throttle: &Throttle, signal: &Signal, at: Duration, reading: Reading) {
+        let middle = (signal.start_above.get() + signal.stop_below.get()) / 2.0;
+        let (value, outlook) = match reading {
+            Reading::Known { value, outlook } => (value, outlook.filter(|outlook| outlook.is_finite())),
+            // It cannot be lowered by what is only a lower bound.
+            Reading::AtLeast(value) if value > middle => (value, None),
+            Reading::AtLeast(_) | Reading::Unknown => {
+                self.last = None;
+                return;
+            }
+        };
+        if !self.is_started {
+            return;
+        }
+        let gains = Gains::of(signal, value, outlook);
+        let distance = (outlook.unwrap_or(value) - middle) / gains.unit;
+        let before = self.last.replace((at, distance));
+        let Some((before_at, before_distance)) = before else {
+            return;
+        };
+        let step_s = at.saturating_sub(before_at).min(LONGEST_STEP).as_secs_f64();
+        let wanted = gains.proportional * (distance - before_distance)
+            + gains.integral * distance.clamp(-gains.farthest, gains.farthest) * step_s;
+        let most = std::f64::consts::LN_2 * step_s / DOUBLES_IN_S;
+        self.delay_ms = within(throttle, self.delay_ms * wanted.clamp(-most, most).exp());
+    }
+}
+
+/// A delay within the range of a throttle.
+fn within(throttle: &Throttle, delay_ms: f64) -> f64 {
+    let to = f64::from(throttle.to_ms);
+    let least = f64::from(throttle.from_ms).max(LEAST_MS);
+    delay_ms.clamp(least.min(to), to)
+}
+
+enum Verdict {
+    High,
+    Low,
+    /// Between both levels.
+    Between,
+    Unknown,
+}
+
+fn verdict(signal: &Signal, reading: Reading) -> Verdict {
+    match reading {
+        Reading::AtLeast(value) | Reading::Known { value, .. } if value > signal.start_above.get() => {
+            Verdict::High
+        }
+        Reading::Known { value, .. } if value < signal.stop_below.get() => Verdict::Low,
+        Reading::Known { value, .. } if !value.is_nan() => Verdict::Between,
+        Reading::Known { .. } | Reading::AtLeast(_) | Reading::Unknown => Verdict::Unknown,
+    }
+}
+
+/// How strongly the delay answers: by which factor, as a logarithm.
+struct Gains {
+    /// What a distance of 1 is, in the unit of the signal.
+    unit: f64,
+    /// For each unit that the signal has moved.
+    proportional: f64,
+    /// For each unit of distance, in each second.
+    integral: f64,
+    /// The greatest distance that counts in the integral part.
+    farthest: f64,
+}
+
+impl Gains {
+    fn of(signal: &Signal, value: f64, outlook: Option<f64>) -> Self {
+        let (start, stop) = (signal.start_above.get(), signal.stop_below.get());
+        match signal.source {
+            // Lag grows by up to a second each second, whatever its levels are: a loop that settles in about three times `settles_s`
+            // without swinging. It must be slower than the signal is late.
+            SignalSource::ReplicationLag => {
+                let settles_s = match outlook {
+                    Some(_) => 2.0,
+                    None => (1.5 * value / 1000.0).clamp(3.0, 6.0),
+                };
+                Self {
+                    unit: 1000.0,
+                    proportional: 2.0 / settles_s,
+                    integral: 1.0 / (settles_s * settles_s),
+                    // A backlog is worked off at three quarters of the replica's speed: a delay that stops writers altogether
+                    // would be far from where it comes to rest when the lag is back.
+                    farthest: 1.5 * settles_s,
+                }
+            }
+            // It follows the delay at once, by an unknown amount: the integral part does the work.
+            SignalSource::Status(_) | SignalSource::FlowControl => Self {
+                unit: (start - stop).max(start.abs() / 20.0).max(f64::MIN_POSITIVE),
+                proportional: 0.3,
+                integral: 0.5,
+                farthest: 2.0,
+            },
+        }
+    }
+}
