@@ -29,6 +29,8 @@ pub(crate) struct Translation {
     pub(crate) opaque: Option<&'static str>,
     /// `regular` and `exact` differ because of a `$`.
     pub(crate) dollar: bool,
+    /// Where `(*COMMIT)` stands in `regular`, which does not tell what it means.
+    pub(crate) committed: Option<usize>,
     /// What is repeated possessively in `regular`, which holds where that makes no difference; with the quantifiers.
     pub(crate) possessive: Vec<Range<usize>>,
     /// Capturing groups.
@@ -44,6 +46,8 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
         regular: String::with_capacity(text.len() + 16),
         exact: String::with_capacity(text.len() + 16),
         opaque: None,
+        committed: None,
+        branched: false,
         possessive: Vec::new(),
         dollar: false,
         groups: 0,
@@ -81,6 +85,7 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
         regular,
         exact,
         opaque,
+        committed,
         dollar,
         possessive,
         groups,
@@ -90,6 +95,7 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
         regular,
         exact,
         opaque,
+        committed,
         dollar,
         possessive,
         groups,
@@ -148,6 +154,9 @@ struct Front<'p> {
     regular: String,
     exact: String,
     opaque: Option<&'static str>,
+    committed: Option<usize>,
+    /// The pattern has branches that are in no group.
+    branched: bool,
     possessive: Vec<Range<usize>>,
     dollar: bool,
     groups: usize,
@@ -291,6 +300,10 @@ impl Front<'_> {
             b')' => self.close_group(),
             b'|' if self.frame().looks_behind => Err(self.undecided("a look-behind with branches")),
             b'|' => {
+                self.branched |= self.frames.len() == 1;
+                if self.branched && self.committed.is_some() {
+                    return Err(self.unsupported("a verb in one of several branches"));
+                }
                 self.at += 1;
                 self.cost += 1;
                 self.frame().dollar_in_branch = false;

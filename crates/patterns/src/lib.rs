@@ -6,6 +6,7 @@
 //! texts that contain a match: inclusion, intersection, witnesses.
 
 pub mod automata;
+mod committed;
 mod dialect;
 mod error;
 mod family;

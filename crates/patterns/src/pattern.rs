@@ -6,6 +6,7 @@ use regex_automata::meta;
 use regex_automata::util::syntax;
 use regex_syntax::hir::Hir;
 
+use crate::committed::{self, Committed};
 use crate::dialect::{Captures, Dialect, Flags};
 use crate::error::{ErrorKind, PatternError};
 use crate::front::{self, Translation};
@@ -24,6 +25,8 @@ pub struct Pattern {
     translation: Arc<Translation>,
     /// The regular language; absent for an opaque pattern.
     hir: Option<Arc<Hir>>,
+    /// What the search that gives up is made of.
+    committed: Option<Arc<Committed>>,
     /// Finds whether there is a match in the regular language.
     regular: Arc<Matcher>,
     /// Finds where it is, if `regular` cannot tell exactly; compiled when it is first asked.
@@ -45,6 +48,7 @@ impl Pattern {
         let bytes = if dialect == Dialect::Re2 { "" } else { "-u" };
         let opening = format!("(?{case}{bytes}:");
         let marked = possessive::marked(&translation.regular, &translation.possessive);
+        let head = translation.committed.map(|end| translation.regular[..end].to_owned());
         translation.regular = format!("{opening}{})", translation.regular);
         let mut hir = match translation.opaque {
             Some(_) => None,
@@ -60,6 +64,18 @@ impl Pattern {
         if takes_back {
             translation.opaque.get_or_insert(front::POSSESSIVE);
             hir = None;
+        }
+        let mut committed = None;
+        if let Some(head) = head {
+            let head = parse(&format!("{opening}{head})"))?;
+            let before = committed::before(&head).filter(|_| !translation.dollar);
+            let (Some(before), Some(whole)) = (before, hir.take()) else {
+                return Err(unsupported("what stands before `(*COMMIT)` here cannot be evaluated".to_owned()));
+            };
+            let text = format!(r"(?-u:\A{before}){}", translation.regular);
+            let text = std::mem::replace(&mut translation.regular, text);
+            hir = Some(parse(&translation.regular)?);
+            committed = Some(Arc::new(Committed::new(head, whole, text)));
         }
         let regular = Arc::new(Matcher::default());
         if let Some(hir) = hir.as_ref().filter(|hir| matcher::may_be_too_large(hir)) {
@@ -89,6 +105,7 @@ impl Pattern {
             flags,
             translation: Arc::new(translation),
             hir: hir.map(Arc::new),
+            committed,
             regular,
             exact,
             rewriting,
@@ -184,7 +201,8 @@ impl Pattern {
 
     /// What makes a backtracking engine try very many ways, if the pattern has such a shape.
     pub fn backtracking(&self) -> Option<&'static str> {
-        literals::backtracking(&self.translation.regular)
+        let committed = self.committed.as_deref().map(Committed::text);
+        literals::backtracking(committed.unwrap_or(&self.translation.regular))
     }
 
     /// The syntax options that [`Pattern::regular_text`] is written for.
@@ -246,6 +264,9 @@ impl Pattern {
                     .map(|i| captures.get(i).map(|group| group.range()))
                     .collect(),
             );
+        }
+        if let Some(committed) = &self.committed {
+            return committed.captures_at(text, from);
         }
         let regular = self.regular.with_groups(self.hir.as_deref()?)?;
         let mut captures = regular.create_captures();

@@ -12,7 +12,7 @@ impl Front<'_> {
         self.at += 1;
         let is_verb = |byte: &u8| byte.is_ascii_alphabetic() || *byte == b':';
         if self.rest().starts_with(b"*") && self.rest().get(1).is_some_and(is_verb) {
-            return Err(self.unsupported("a verb such as `(*ACCEPT)`"));
+            return self.verb();
         }
         if !self.takes("?") {
             self.groups += 1;
@@ -59,6 +59,19 @@ impl Front<'_> {
             Some(b'P' | b'<' | b'\'') => self.named_group(opened_at),
             _ => self.inline_flags(opened_at),
         }
+    }
+
+    /// `(*COMMIT)`, once and not in a group. Whether what stands before it has a known meaning is told later.
+    fn verb(&mut self) -> Result<(), PatternError> {
+        let is_plain = self.frames.len() == 1 && self.frame().inline.is_empty() && !self.branched;
+        let may_stand = is_plain && !self.re2 && self.committed.is_none() && !self.dollar;
+        if !may_stand || !self.takes("*COMMIT)") {
+            return Err(self.unsupported("a verb such as `(*ACCEPT)`"));
+        }
+        self.committed = Some(self.regular.len());
+        self.repeatable = None;
+        self.unrepeatable = Some("a quantifier behind a verb");
+        Ok(())
     }
 
     fn named_group(&mut self, opened_at: usize) -> Result<(), PatternError> {

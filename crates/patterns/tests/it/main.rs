@@ -3,5 +3,6 @@
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
 mod automata;
+mod committed;
 mod dialects;
 mod families;

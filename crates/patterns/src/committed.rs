@@ -1,0 +1,157 @@
+//! `(*COMMIT)` behind a whole word: the first place where the word stands decides.
+//!
+//! # Idea
+//!
+//! PCRE tries a pattern at one byte of the text after another. Once it has gone past `(*COMMIT)` and what follows fails, it
+//! gives up the search. So in `\btenant=(*COMMIT)17\b` the first `tenant=` of a text decides, wherever others stand.
+//!
+//! That is a regular language where the part before the verb, the *head*, is a word of fixed letters from its boundary to a
+//! byte that is no part of a word: two such heads never overlap. The text before the first one is then a row of bytes that
+//! belong to no word, and of words; none of these words is that of the head with its last byte behind it. [`before`] writes
+//! an expression for such texts.
+//!
+//! # Example
+//!
+//! Before `\bid=`: a byte of no word; or a word other than `id` and the byte behind it; or `id` and a byte behind it that is
+//! neither `=` nor of a word. So `(?:\W|(?:[\w--i]\w*|i(?:[\w--d]\w*|d\w+)?)\W|id[^\w=])*`.
+
+use regex_automata::{Anchored, Input};
+use regex_syntax::hir::{Class, Hir, HirKind, Look};
+
+use crate::dialect::Captures;
+use crate::matcher::Matcher;
+
+/// A pattern with the verb.
+#[derive(Debug)]
+pub(crate) struct Committed {
+    /// The part before the verb.
+    head: Hir,
+    heads: Matcher,
+    /// The whole pattern, without the verb.
+    whole: Hir,
+    wholes: Matcher,
+    /// The same in the syntax of `regex-syntax`.
+    text: String,
+}
+
+impl Committed {
+    /// `head` is what stands before the verb in `whole`, which `text` was read as.
+    pub(crate) fn new(head: Hir, whole: Hir, text: String) -> Self {
+        Self {
+            head,
+            heads: Matcher::default(),
+            whole,
+            wholes: Matcher::default(),
+            text,
+        }
+    }
+
+    /// The pattern without the verb, in the syntax of `regex-syntax`.
+    pub(crate) fn text(&self) -> &str {
+        &self.text
+    }
+
+    /// The match where the head stands first, at `from` or later.
+    pub(crate) fn captures_at(&self, text: &[u8], from: usize) -> Option<Captures> {
+        let head = self.heads.with_groups(&self.head)?;
+        let first = head.find(Input::new(text).range(from..))?;
+        let whole = self.wholes.with_groups(&self.whole)?;
+        let mut captures = whole.create_captures();
+        let there = Input::new(text).range(first.start()..).anchored(Anchored::Yes);
+        whole.captures(there, &mut captures);
+        captures.is_match().then(|| {
+            (0..captures.group_len())
+                .map(|group| captures.get_group(group).map(|span| span.range()))
+                .collect()
+        })
+    }
+}
+
+/// Bytes, a bit for each.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Bytes([u64; 4]);
+
+/// An expression for the texts before the first match of `head`; `None` where that is no whole word and a byte behind it.
+///
+/// It is written for an anchor before it and `head` behind it, and for bytes (`(?-u)`).
+pub(crate) fn before(head: &Hir) -> Option<String> {
+    let HirKind::Concat(parts) = head.kind() else {
+        return None;
+    };
+    let (boundary, parts) = parts.split_first()?;
+    if !matches!(boundary.kind(), HirKind::Look(Look::WordAscii)) {
+        return None;
+    }
+    let mut bytes = Vec::new();
+    for part in parts {
+        match part.kind() {
+            HirKind::Literal(literal) => bytes.extend(literal.0.iter().map(|&byte| Bytes::range(byte, byte))),
+            HirKind::Class(Class::Bytes(class)) => {
+                let ranges = class.ranges().iter();
+                let ranges = ranges.map(|range| Bytes::range(range.start(), range.end()));
+                bytes.push(ranges.fold(Bytes::NONE, Bytes::or));
+            }
+            _ => return None,
+        }
+    }
+    let (end, word) = bytes.split_last()?;
+    let is_whole = word.iter().all(|letter| letter.without(Bytes::word()) == Bytes::NONE)
+        && end.without(Bytes::word()) == *end;
+    if word.is_empty() || !is_whole {
+        return None;
+    }
+    let letters: String = word.iter().map(|letter| letter.class()).collect();
+    let others = other_words(word, true);
+    let behind = Bytes::ALL.without(Bytes::word()).without(*end).class();
+    Some(format!(r"(?:\W|{others}\W|{letters}{behind})*"))
+}
+
+/// Words other than `word`, which stands behind a beginning that they have in common; `at_start` if that is empty.
+fn other_words(word: &[Bytes], at_start: bool) -> String {
+    let Some((letter, rest)) = word.split_first() else {
+        return r"\w+".to_owned();
+    };
+    let different = Bytes::word().without(*letter).class();
+    let same = other_words(rest, false);
+    let same = if rest.is_empty() { same } else { format!("(?:{same})?") };
+    let words = format!(r"{different}\w*|{}{same}", letter.class());
+    if at_start { format!("(?:{words})") } else { words }
+}
+
+impl Bytes {
+    const NONE: Self = Self([0; 4]);
+    const ALL: Self = Self([u64::MAX; 4]);
+
+    fn range(first: u8, last: u8) -> Self {
+        let mut bytes = [0; 4];
+        for byte in first..=last {
+            bytes[usize::from(byte >> 6)] |= 1 << (byte & 63);
+        }
+        Self(bytes)
+    }
+
+    fn word() -> Self {
+        [(b'0', b'9'), (b'A', b'Z'), (b'_', b'_'), (b'a', b'z')]
+            .into_iter()
+            .fold(Self::NONE, |all, (first, last)| all.or(Self::range(first, last)))
+    }
+
+    fn or(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at] | other.0[at]))
+    }
+
+    fn without(self, other: Self) -> Self {
+        Self(std::array::from_fn(|at| self.0[at] & !other.0[at]))
+    }
+
+    /// One of them, whatever the flags say of letters.
+    fn class(self) -> String {
+        let has = |byte: u8| self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1;
+        let members: String = (0..=u8::MAX).filter(|&byte| has(byte)).map(|byte| format!(r"\x{byte:02x}")).collect();
+        match members.as_str() {
+            // A class of no bytes, which never matches.
+            "" => r"[^\x00-\xff]".to_owned(),
+            members => format!("(?-i:[{members}])"),
+        }
+    }
+}
