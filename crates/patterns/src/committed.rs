@@ -95,7 +95,9 @@ pub(crate) fn before(head: &Hir) -> Option<String> {
         }
     }
     let (end, word) = bytes.split_last()?;
-    let is_whole = word.iter().all(|letter| letter.without(Bytes::word()) == Bytes::NONE)
+    let is_whole = word
+        .iter()
+        .all(|letter| letter.without(Bytes::word()) == Bytes::NONE)
         && end.without(Bytes::word()) == *end;
     if word.is_empty() || !is_whole {
         return None;
@@ -113,7 +115,11 @@ fn other_words(word: &[Bytes], at_start: bool) -> String {
     };
     let different = Bytes::word().without(*letter).class();
     let same = other_words(rest, false);
-    let same = if rest.is_empty() { same } else { format!("(?:{same})?") };
+    let same = if rest.is_empty() {
+        same
+    } else {
+        format!("(?:{same})?")
+    };
     let words = format!(r"{different}\w*|{}{same}", letter.class());
     if at_start { format!("(?:{words})") } else { words }
 }
@@ -147,7 +153,10 @@ impl Bytes {
     /// One of them, whatever the flags say of letters.
     fn class(self) -> String {
         let has = |byte: u8| self.0[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1;
-        let members: String = (0..=u8::MAX).filter(|&byte| has(byte)).map(|byte| format!(r"\x{byte:02x}")).collect();
+        let members: String = (0..=u8::MAX)
+            .filter(|&byte| has(byte))
+            .map(|byte| format!(r"\x{byte:02x}"))
+            .collect();
         match members.as_str() {
             // A class of no bytes, which never matches.
             "" => r"[^\x00-\xff]".to_owned(),

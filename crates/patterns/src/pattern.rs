@@ -48,7 +48,9 @@ impl Pattern {
         let bytes = if dialect == Dialect::Re2 { "" } else { "-u" };
         let opening = format!("(?{case}{bytes}:");
         let marked = possessive::marked(&translation.regular, &translation.possessive);
-        let head = translation.committed.map(|end| translation.regular[..end].to_owned());
+        let head = translation
+            .committed
+            .map(|end| translation.regular[..end].to_owned());
         translation.regular = format!("{opening}{})", translation.regular);
         let mut hir = match translation.opaque {
             Some(_) => None,
@@ -70,7 +72,9 @@ impl Pattern {
             let head = parse(&format!("{opening}{head})"))?;
             let before = committed::before(&head).filter(|_| !translation.dollar);
             let (Some(before), Some(whole)) = (before, hir.take()) else {
-                return Err(unsupported("what stands before `(*COMMIT)` here cannot be evaluated".to_owned()));
+                return Err(unsupported(
+                    "what stands before `(*COMMIT)` here cannot be evaluated".to_owned(),
+                ));
             };
             let text = format!(r"(?-u:\A{before}){}", translation.regular);
             let text = std::mem::replace(&mut translation.regular, text);

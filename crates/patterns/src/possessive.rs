@@ -160,8 +160,29 @@ struct Positions {
     beginnings: HashMap<u32, Beginning>,
 }
 
-/// Whether each text that the expression matches can be read in one way only, from the byte where that begins to its end.
+/// Whether each text that the expression matches can be read in one way only, from the byte where that begins to its end; or,
+/// where the expression ends with branches that nothing repeats, in one way by each branch: the matcher tries one after the
+/// other.
 pub(crate) fn reads_one_way(hir: &Hir) -> bool {
+    match hir.kind() {
+        HirKind::Concat(parts) => {
+            let branches = parts.split_last().and_then(|(last, before)| match last.kind() {
+                HirKind::Alternation(branches) => Some((before, branches)),
+                _ => None,
+            });
+            let each = branches.is_some_and(|(before, branches)| {
+                branches.iter().all(|branch| {
+                    let parts = before.iter().chain([branch]).cloned();
+                    branch_reads_one_way(&Hir::concat(parts.collect()))
+                })
+            });
+            each || branch_reads_one_way(hir)
+        }
+        _ => branch_reads_one_way(hir),
+    }
+}
+
+fn branch_reads_one_way(hir: &Hir) -> bool {
     let mut positions = Positions::default();
     let anchored = anchored(hir);
     // The beginning of the text is no byte of a word.

@@ -2,7 +2,8 @@
 //!
 //! A run of bytes of one class has nothing to give back where what stands behind it begins with a byte that is not of the
 //! class: `[^/]*+/x`. A shorter run would leave a byte of the class, with which nothing goes on. The same holds where any
-//! number of bytes may stand between, those of the class among them: `[^/x]*+[^/]*x`.
+//! number of bytes may stand between, those of the class among them: `[^/x]*+[^/]*x`. Whether that number is taken possessively
+//! makes no difference.
 
 use std::ops::Range;
 
@@ -40,16 +41,23 @@ pub(crate) fn marked(expression: &str, repeated: &[Range<usize>]) -> Option<Stri
 /// Whether every possessive quantifier of a [`marked`] expression stands behind one class, and what follows begins with no
 /// byte of the class.
 pub(crate) fn gives_nothing_back(hir: &Hir) -> bool {
+    gives_nothing_back_before(hir, &[])
+}
+
+/// The same for a part, with what stands behind it; of what is repeated, the next turn is not looked at.
+fn gives_nothing_back_before(hir: &Hir, behind: &[&Hir]) -> bool {
     match hir.kind() {
-        HirKind::Capture(capture) => !is_mark(capture) && gives_nothing_back(&capture.sub),
-        HirKind::Repetition(repetition) => gives_nothing_back(&repetition.sub),
-        HirKind::Alternation(branches) => branches.iter().all(gives_nothing_back),
-        HirKind::Concat(parts) => parts.iter().enumerate().all(|(at, part)| match run(part) {
-            Some(run) => {
-                let rest: Vec<&Hir> = parts[at + 1..].iter().collect();
-                goes_on_without(&run, &rest)
+        HirKind::Capture(capture) => !is_mark(capture) && gives_nothing_back_before(&capture.sub, behind),
+        HirKind::Repetition(repetition) => gives_nothing_back_before(&repetition.sub, &[]),
+        HirKind::Alternation(branches) => branches
+            .iter()
+            .all(|branch| gives_nothing_back_before(branch, behind)),
+        HirKind::Concat(parts) => parts.iter().enumerate().all(|(at, part)| {
+            let rest: Vec<&Hir> = parts[at + 1..].iter().chain(behind.iter().copied()).collect();
+            match run(part) {
+                Some(run) => goes_on_without(&run, &rest),
+                None => gives_nothing_back_before(part, &rest),
             }
-            None => gives_nothing_back(part),
         }),
         HirKind::Empty | HirKind::Literal(_) | HirKind::Class(_) | HirKind::Look(_) => true,
     }
@@ -68,9 +76,7 @@ fn goes_on_without(run: &Symbols, parts: &[&Hir]) -> bool {
             (is_any || goes_on_without(run, &chained(&[&repetition.sub], rest)))
                 && (repetition.min > 0 || goes_on_without(run, rest))
         }
-        HirKind::Capture(capture) if !is_mark(capture) => {
-            goes_on_without(run, &chained(&[&capture.sub], rest))
-        }
+        HirKind::Capture(capture) => goes_on_without(run, &chained(&[&capture.sub], rest)),
         HirKind::Concat(parts) => {
             let parts: Vec<&Hir> = parts.iter().collect();
             goes_on_without(run, &chained(&parts, rest))

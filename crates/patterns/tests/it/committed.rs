@@ -24,7 +24,9 @@ fn by_hand(head: &str, rest: &str, text: &[u8]) -> Option<std::ops::Range<usize>
     let there = regex_automata::Input::new(text)
         .range(first.start()..)
         .anchored(regex_automata::Anchored::Yes);
-    regex(&format!("{head}{rest}")).find(there).map(|found| found.range())
+    regex(&format!("{head}{rest}"))
+        .find(there)
+        .map(|found| found.range())
 }
 
 proptest! {
@@ -52,8 +54,8 @@ proptest! {
 #[test]
 fn it_finds_less_than_a_search() {
     let limits = Limits::default();
-    let [committed, searched] =
-        [r"\btenant=(*COMMIT)17\b", r"\btenant=17\b"].map(|text| Automaton::of(&pcre(text), &limits).expect("small"));
+    let [committed, searched] = [r"\btenant=(*COMMIT)17\b", r"\btenant=17\b"]
+        .map(|text| Automaton::of(&pcre(text), &limits).expect("small"));
     assert_eq!(included(&committed, &searched, &limits), Ok(Inclusion::Holds));
     assert!(matches!(
         included(&searched, &committed, &limits),
@@ -96,5 +98,8 @@ fn what_it_means_elsewhere_is_not_known() {
         assert_eq!(error.kind, ErrorKind::Invalid, "{text}: {error}");
     }
     let repeated = Pattern::compile(r"\bid=(*COMMIT)*7", EXACT, Dialect::Pcre);
-    assert_eq!(repeated.expect_err("nothing repeats a verb").kind, ErrorKind::Unsupported);
+    assert_eq!(
+        repeated.expect_err("nothing repeats a verb").kind,
+        ErrorKind::Unsupported
+    );
 }
