@@ -3,7 +3,7 @@
 //! # Idea
 //!
 //! The bundled engine keeps a SELECT on the writer for a word (`INTO`, `FOR`, `GET_LOCK`), a variable, an executable
-//! comment or a second statement outside of literals. The machine follows the lexer through literals, names and comments,
+//! comment or a second statement outside of literals; for the name of a function only where it is called. The machine follows the lexer through literals, names and comments,
 //! and holds each word against the list of these words. Where it would have to remember more, it gives up.
 //!
 //! # Invariant
@@ -18,13 +18,14 @@
 //! | `SELECT a FROM t` | accepted |
 //! | `/* x */ SELECT 'INTO', f(1);` | accepted |
 //! | `SELECT a INTO @b` | refused: a word of the list |
+//! | `SELECT row_count FROM t` | accepted: a column |
 //! | `WITH c AS (SELECT 1) SELECT 2` | refused, though a read: it does not begin with SELECT |
 
 #[cfg(test)]
 mod tests;
 
 use shardwright_patterns::{Automaton, Limits, Undecided};
-use shardwright_sql::class::words_of_no_read;
+use shardwright_sql::class::{calls_of_no_read, words_of_no_read};
 
 /// States of the machine: some for each beginning of a word of the list.
 const LIMITS: Limits = Limits {
@@ -40,8 +41,10 @@ const VERB: &str = "SELECT";
 /// # Errors
 /// If the machine is too large.
 pub(super) fn reads() -> Result<Automaton, Undecided> {
-    let mut words: Vec<&str> = words_of_no_read().collect();
-    words.sort_unstable();
+    let words = Words {
+        all: words_of_no_read().collect(),
+        called: calls_of_no_read().collect(),
+    };
     let start = State {
         leads: true,
         at: At::Between,
@@ -52,6 +55,13 @@ pub(super) fn reads() -> Result<Automaton, Undecided> {
         |state| accepts(&words, state),
         &LIMITS,
     )
+}
+
+/// What keeps a SELECT on the writer.
+struct Words<'w> {
+    all: Vec<&'w str>,
+    /// Those that count only where they are called.
+    called: Vec<&'w str>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -72,6 +82,8 @@ enum At {
         read: Option<Vec<u8>>,
         plain: bool,
     },
+    /// Behind a word of the list that counts only where it is called, and a blank.
+    Named,
     /// In a number; `zero`: it is `0` so far.
     Digits {
         zero: bool,
@@ -114,21 +126,33 @@ enum At {
     Lost,
 }
 
-fn accepts(words: &[&str], state: &State) -> bool {
+fn accepts(words: &Words<'_>, state: &State) -> bool {
     // The verb alone does not lead.
     !state.leads
         && match &state.at {
-            At::Word { read, .. } => !is_listed(words, read.as_deref()),
+            At::Word { read, .. } => !matches!(listed(words, read.as_deref()), Some(Listed::Anywhere)),
             At::Quoted { .. } | At::Name | At::Opened { .. } | At::Comment { .. } | At::Lost => false,
             _ => true,
         }
 }
 
-fn is_listed(words: &[&str], read: Option<&[u8]>) -> bool {
-    read.is_some_and(|read| words.iter().any(|word| word.as_bytes() == read))
+/// What a word of the list needs to count.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Listed {
+    Anywhere,
+    Called,
 }
 
-fn step(words: &[&str], state: &State, byte: u8) -> State {
+fn listed(words: &Words<'_>, read: Option<&[u8]>) -> Option<Listed> {
+    let is_in = |words: &[&str]| read.is_some_and(|read| words.iter().any(|word| word.as_bytes() == read));
+    match (is_in(&words.called), is_in(&words.all)) {
+        (true, _) => Some(Listed::Called),
+        (false, true) => Some(Listed::Anywhere),
+        (false, false) => None,
+    }
+}
+
+fn step(words: &Words<'_>, state: &State, byte: u8) -> State {
     let at = next(words, state, byte);
     let is_verb = matches!(&state.at, At::Word { read: Some(read), .. } if read == VERB.as_bytes());
     let leads = state.leads && (!is_verb || is_word_byte(byte));
@@ -158,16 +182,18 @@ fn is_blank(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t'..=b'\r')
 }
 
-fn next(words: &[&str], state: &State, byte: u8) -> At {
+fn next(words: &Words<'_>, state: &State, byte: u8) -> At {
     match &state.at {
         At::Lost => At::Lost,
         At::Between => between(words, false, byte),
         At::BehindPlain => between(words, true, byte),
         At::Word { read, plain } if is_word_byte(byte) => in_word(words, read.as_deref(), byte),
-        At::Word { read, plain } => match is_listed(words, read.as_deref()) {
-            true => At::Lost,
-            false => between(words, *plain, byte),
+        At::Word { read, plain } => match listed(words, read.as_deref()) {
+            Some(Listed::Anywhere) => At::Lost,
+            Some(Listed::Called) => named(words, *plain, byte),
+            None => between(words, *plain, byte),
         },
+        At::Named => named(words, false, byte),
         At::Digits { zero } => match byte {
             b'0'..=b'9' => At::Digits { zero: false },
             b'.' => At::Fraction,
@@ -231,11 +257,11 @@ fn is_word_byte(byte: u8) -> bool {
 }
 
 /// One byte more of a word.
-fn in_word(words: &[&str], read: Option<&[u8]>, byte: u8) -> At {
+fn in_word(words: &Words<'_>, read: Option<&[u8]>, byte: u8) -> At {
     let read = read.and_then(|read| {
         let read = [read, &[byte.to_ascii_uppercase()]].concat();
         let begins = |word: &str| word.as_bytes().starts_with(&read);
-        (begins(VERB) || words.iter().any(|word| begins(word))).then_some(read)
+        (begins(VERB) || words.all.iter().any(|word| begins(word))).then_some(read)
     });
     At::Word {
         read,
@@ -245,7 +271,7 @@ fn in_word(words: &[&str], read: Option<&[u8]>, byte: u8) -> At {
 }
 
 /// A byte outside of everything; `plain` as in words.
-fn between(words: &[&str], plain: bool, byte: u8) -> At {
+fn between(words: &Words<'_>, plain: bool, byte: u8) -> At {
     match byte {
         b'\'' | b'"' => At::Quoted {
             quote: byte,
@@ -264,8 +290,17 @@ fn between(words: &[&str], plain: bool, byte: u8) -> At {
     }
 }
 
+/// A byte behind a name that must not be called. What may begin a comment may hide the parenthesis.
+fn named(words: &Words<'_>, plain: bool, byte: u8) -> At {
+    match byte {
+        b'(' | b'/' | b'-' | b'#' => At::Lost,
+        byte if is_blank(byte) => At::Named,
+        byte => between(words, plain, byte),
+    }
+}
+
 /// `--` opens a comment only before a blank, a control byte or the end of the text.
-fn dashes(words: &[&str], two: bool, byte: u8) -> At {
+fn dashes(words: &Words<'_>, two: bool, byte: u8) -> At {
     match (two, byte) {
         (false, b'-') | (true, b'-') => At::Dash { two: true },
         (true, b'\n') => At::Between,

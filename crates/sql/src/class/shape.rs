@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{MAX_NESTED, ReadHazards, SessionEffects, StatementClass, classify, code_of};
-use crate::functions::{Meaning, calls_of_no_read, meaning_of};
+use crate::functions::{self, Meaning, meaning_of};
 use crate::lex::{LexMode, Lexer, Token, TokenKind, identifier};
 
 /// What one pass over the tokens of a statement tells.
@@ -307,7 +307,13 @@ impl Window {
 pub fn words_of_no_read() -> impl Iterator<Item = &'static str> {
     ["FOR", "INTO", "LOCK", "SQL_CALC_FOUND_ROWS"]
         .into_iter()
-        .chain(calls_of_no_read())
+        .chain(functions::calls_of_no_read())
+}
+
+/// Those of [`words_of_no_read`] that count only where they are called: a column may have such a name.
+pub fn calls_of_no_read() -> impl Iterator<Item = &'static str> {
+    // `s.NEXTVAL` needs no parentheses.
+    functions::calls_of_no_read().filter(|name| !matches!(*name, "CURRVAL" | "NEXTVAL"))
 }
 
 /// The names that stand before a `(` as functions do, quotes removed, in order, with repeats. Over-approximates: it
