@@ -13,6 +13,7 @@
 //! (` `), then a word that is neither (`a`), and so on to the end.
 
 mod by_words;
+mod plain_reads;
 
 /// Blanks, as servers read them.
 const BLANK: &str = r"[\t-\r ]";
@@ -46,6 +47,8 @@ pub(crate) struct Form<'w> {
     pub wrapped: bool,
     /// Whether a blank must stand behind the verb.
     pub spaced: bool,
+    /// Plain reads are among them, whatever words are left out (see [`plain_reads`]).
+    pub plain_reads: bool,
 }
 
 /// Where parentheses may stand in a statement.
@@ -171,14 +174,18 @@ impl Wording {
         let word = format!("(?:{word}|{number})?{more}");
         let token =
             format!(r"(?:(?:{sign}|\*|/(?:{behind_slash}\*{comment})|-(?:{behind_dash}-{line})){word})");
-        let spaced = if form.spaced {
-            format!(r"[\t\n\r ]{word}")
-        } else {
-            String::new()
+        let (blank, first, edge) = match form.spaced {
+            true => (r"[\t\n\r ]", word.as_str(), ""),
+            false => ("", "", r"\b"),
+        };
+        let rest = format!(r"{first}{token}*{more}(?:;{BLANK}*{more})?{more}\z");
+        let rest = match form.plain_reads {
+            true => format!(r"(?:{edge}{}|{rest})", self.plain_read()),
+            false => rest,
         };
         let lead = if form.wrapped { r"[\t-\r (]" } else { BLANK };
         format!(
-            r"\A(?:{lead}|/\*{comment}|--{line}|#[^\n]*{more}(?:\n|\z))*{more}{}{spaced}{token}*{more}(?:;{BLANK}*{more})?{more}\z",
+            r"\A(?:{lead}|/\*{comment}|--{line}|#[^\n]*{more}(?:\n|\z))*{more}{}{blank}{rest}",
             any_of(form.verbs)
         )
     }
@@ -243,7 +250,7 @@ impl Wording {
         let quoted = |quote: char, others: &str| {
             let plain = format!(r"[\x00-{others}\[\]-\x7f]");
             let escape = r#"\\[\x00-!#-&(-\x7f]"#;
-            let run = format!("(?:{plain}|{escape})*{more}");
+            let run = format!("{plain}*{more}(?:{escape}{plain}*{more})*{more}");
             format!(r"{quote}{run}(?:{BEYOND_ASCII}+{more}(?:{plain}{run})?{more})*{more}{quote}")
         };
         [

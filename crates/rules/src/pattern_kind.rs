@@ -75,7 +75,7 @@ kinds! {
 }
 
 /// How the patterns that the compiler writes begin.
-const BEGINNINGS: [(&str, PatternKind); 13] = [
+const BEGINNINGS: [(&str, PatternKind); 14] = [
     (r#"\A(?:[^'"`/#-]+"#, PatternKind::Complete),
     (r"\A/\*[\t-\r ]*", PatternKind::Usual),
     (r"(\A|[\s", PatternKind::Rewrite),
@@ -87,6 +87,7 @@ const BEGINNINGS: [(&str, PatternKind); 13] = [
     (r"/\*(?:", PatternKind::DoubtfulKey),
     (r"\A[\t-\r ]*(?:/\*(?:[^*!+M]", PatternKind::ColumnStatement),
     (r#"\A[^`"]*[`"]"#, PatternKind::QuotedCall),
+    (r#"\A[^`"]*+[`"]"#, PatternKind::QuotedCall),
     (r#"\A[^`"/]*"#, PatternKind::QuotedCall),
     (r"\A(?:[\t-\r (;]|/\*", PatternKind::Beginning),
     (r"\A(?:[\t-\r (]|/\*", PatternKind::Select),

@@ -229,7 +229,13 @@ fn affect(chains: &mut Chains, chain: ChainRef, effect: &Effect, address: &Addre
     let go_on = Target::Jump(next);
     match effect {
         Effect::Cache { .. } => {
-            chains.go(chain, "quoted_call", address, forms::quoted_call(), go_on);
+            chains.go(
+                chain,
+                "quoted_call",
+                address,
+                forms::quoted_call(chains.wording()),
+                go_on,
+            );
             let read = with(effect, forms::read(chains.wording(), false, false));
             chains.go(chain, "read", address, read, go_on);
         }

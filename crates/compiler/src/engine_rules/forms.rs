@@ -47,7 +47,10 @@ const OF_SESSION: [&str; 9] = [
 ];
 /// A quoted name may be that of a function: a quote, blanks, and a parenthesis or a comment. It begins at the first quote, so
 /// that a text without quotes is read once.
-const QUOTED_CALL: &str = r#"[^`"]*[`"](?:(?s:.*)[`"])?[\t-\r ]*(?:\(|/\*|--|#)"#;
+fn quoted(wording: Wording) -> String {
+    let more = wording.more();
+    format!(r#"[^`"]*{more}[`"](?:(?s:.*)[`"])?[\t-\r ]*(?:\(|/\*|--|#)"#)
+}
 
 /// What session setup does not hold outside of literals: tables, rows that go elsewhere, sequences, `SET STATEMENT … FOR`.
 const SETUP_WITHOUT: [&str; 7] = ["FOR", "FROM", "INTO", "NEXTVAL", "SETVAL", "STATEMENT", "TABLE"];
@@ -83,14 +86,18 @@ const DESCRIBES: &str = concat!(
 );
 
 /// A rule for what a quoted name may call; behind it, what is recognised by [`read`] is a read.
-pub(super) fn quoted_call() -> EngineRule {
-    text(format!(r"\A{QUOTED_CALL}"))
+pub(super) fn quoted_call(wording: Wording) -> EngineRule {
+    text(format!(r"\A{}", quoted(wording)))
 }
 
-/// The same for what a comment begins too. Up to a quote or a slash a text is read in one go: most have neither.
+/// The same for what a comment begins too, which is written from its first slash on. Up to a quote or a slash a text is read in
+/// one go: most have neither. Behind that, a comment is sought from slash to slash, and only behind the fourth from byte to byte: a
+/// loop would take stack of PCRE for each turn.
 pub(super) fn quoted_call_or(wording: Wording, comment: &str) -> EngineRule {
-    let more = wording.more();
-    text(format!(r#"\A[^`"/]*{more}(?:{QUOTED_CALL}|(?s:.*?){comment})"#))
+    let (more, quoted) = (wording.more(), quoted(wording));
+    text(format!(
+        r#"\A[^`"/]*{more}(?:{quoted}|(?:(?:[^/]*{more}/){{0,3}}?[^/]*{more}|(?:[^/]*{more}/){{4}}(?s:.*?)){comment})"#
+    ))
 }
 
 /// A comment with the word in it. Takes too much rather than too little: the writer is always right.
@@ -126,6 +133,7 @@ pub(super) fn read(wording: Wording, for_readers: bool, session_functions: bool)
         },
         wrapped: !for_readers,
         spaced: for_readers,
+        plain_reads: true,
     };
     text(wording.statement(&form))
 }
@@ -140,6 +148,7 @@ pub(super) fn reads_of_system_variables(wording: Wording) -> EngineRule {
         variables: Variables::OfSystem,
         wrapped: false,
         spaced: false,
+        plain_reads: false,
     };
     text(wording.statement(&form))
 }
@@ -168,6 +177,7 @@ pub(super) fn setup(wording: Wording) -> Vec<(&'static str, EngineRule)> {
         variables: Variables::Any,
         wrapped: false,
         spaced: false,
+        plain_reads: false,
     };
     let set = text(wording.statement(&form));
     vec![
@@ -193,6 +203,7 @@ fn plain(wording: Wording, verbs: &[&str], without: &[&str]) -> EngineRule {
         variables: Variables::None,
         wrapped: false,
         spaced: false,
+        plain_reads: false,
     };
     text(wording.statement(&form))
 }
@@ -200,7 +211,7 @@ fn plain(wording: Wording, verbs: &[&str], without: &[&str]) -> EngineRule {
 /// Every pattern of statements, with its kind.
 pub(crate) fn statement_rules(wording: Wording) -> Vec<(PatternKind, &'static str, EngineRule)> {
     let mut rules = vec![
-        (PatternKind::QuotedCall, "quoted_call", quoted_call()),
+        (PatternKind::QuotedCall, "quoted_call", quoted_call(wording)),
         (
             PatternKind::QuotedCall,
             "quoted_call_or_hint",
@@ -273,8 +284,8 @@ mod tests {
         let limits = Limits::default();
         // A comment of two bytes: with that of a hint there are more states than the prover takes.
         let comment = r"/\*[^*]*x";
-        let either = automaton(&format!(r"\A{QUOTED_CALL}|{comment}"));
         for possessive in [true, false] {
+            let either = automaton(&format!(r"\A{}|{comment}", quoted(Wording { possessive })));
             let stays = quoted_call_or(Wording { possessive }, comment)
                 .match_pattern
                 .expect("a pattern");

@@ -204,7 +204,13 @@ pub(super) fn role_chain(
             chains.go(chain, "stays", address, rule, writer);
         }
         hint => {
-            chains.go(chain, "quoted_call", address, forms::quoted_call(), writer);
+            chains.go(
+                chain,
+                "quoted_call",
+                address,
+                forms::quoted_call(chains.wording()),
+                writer,
+            );
             if let Some(hint) = hint {
                 chains.go(chain, "hint", address, text_rule(hint), writer);
             }

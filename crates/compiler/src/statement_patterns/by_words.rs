@@ -65,8 +65,13 @@ impl Wording {
         );
         let behind_verb = if form.spaced { r"[\t\n\r ]" } else { r"\b" };
         let lead = if form.wrapped { r"[\t-\r (]" } else { BLANK };
+        let rest = format!(r"{signs}{token}*{more}(?:;{BLANK}*{more})?{more}\z");
+        let rest = match form.plain_reads {
+            true => format!("(?:{}|{rest})", self.plain_read()),
+            false => rest,
+        };
         format!(
-            r"\A(?:{lead}|/\*{comment}|--{line}|#[^\n]*{more}(?:\n|\z))*{more}{}{behind_verb}{signs}{token}*{more}(?:;{BLANK}*{more})?{more}\z",
+            r"\A(?:{lead}|/\*{comment}|--{line}|#[^\n]*{more}(?:\n|\z))*{more}{}{behind_verb}{rest}",
             any_of(form.verbs)
         )
     }

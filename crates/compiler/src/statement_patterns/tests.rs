@@ -13,6 +13,7 @@ const READ: Form<'_> = Form {
     variables: Variables::None,
     wrapped: true,
     spaced: false,
+    plain_reads: false,
 };
 
 const SETUP: Form<'_> = Form {
@@ -23,6 +24,7 @@ const SETUP: Form<'_> = Form {
     variables: Variables::Any,
     wrapped: false,
     spaced: true,
+    plain_reads: false,
 };
 
 fn compiled(pattern: &str, dialect: Dialect) -> Pattern {
