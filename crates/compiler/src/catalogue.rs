@@ -82,7 +82,7 @@ pub fn catalogue(regex: RegexEngine) -> Vec<CataloguePattern> {
         ["", "tenant=", ""],
     ];
     let key = KeyPatterns::new("tenant", &CommentForm::Pairs, KeyKind::Integer, false, wording);
-    let range = key.number(&integer::pattern(&[(125, 249)], key.writing));
+    let range = key.pattern(key.number(&integer::pattern(&[(125, 249)], key.writing)));
     for (kind, name, pattern) in [
         (PatternKind::KeyWord, "word", key.word.clone()),
         (PatternKind::KeyComment, "found", key.accepts.clone()),

@@ -73,14 +73,14 @@ impl Lowering<'_, '_> {
         };
         for row in &rows {
             let shard = &step.shards[row.shard];
-            let Some(pattern) = key.one(&row.key) else {
+            let Some(sought) = key.one(&row.key) else {
                 continue;
             };
             let writer = self.input.destination(&[], shard).filter(|_| places);
             let rule = EngineRule {
                 schemaname: Some(row.schema.clone()),
                 destination_hostgroup: writer.map(|hostgroup| hostgroup.0),
-                ..text_rule(pattern)
+                ..text_rule(key.pattern(sought))
             };
             let about = Some(summary::key(&step.key, &row.key));
             self.chains

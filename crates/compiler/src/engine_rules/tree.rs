@@ -358,7 +358,7 @@ impl Builder<'_> {
         if within.is_root && self.once {
             self.patterns.once(sought)
         } else {
-            sought.pattern()
+            self.patterns.pattern(sought)
         }
     }
 }

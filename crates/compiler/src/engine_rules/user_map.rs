@@ -81,6 +81,7 @@ impl Lowering<'_, '_> {
         let message = refusal::conflicting_keys(&step.map, &step.key, &[&user.key.to_string()]);
         let others = Refused::by(section, Refusal::ConflictingKeys, message);
         if let Some(own) = comment.one(&user.key) {
+            let own = comment.pattern(own);
             let back = self
                 .chains
                 .draft

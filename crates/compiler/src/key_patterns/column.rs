@@ -90,7 +90,6 @@ impl ColumnPatterns {
         };
         let key = KeyPatterns {
             alone: None,
-            rest_without: None,
             word: format!(r"\b{name}\b"),
             once: None,
             accepts: shapes.any(&qualified),
@@ -98,6 +97,7 @@ impl ColumnPatterns {
             doubtful: format!(r"\b{name}\b"),
             before: format!("(?:\\b{name}`?{BLANK}*={BLANK}*|{values}{BLANK}*){quote}"),
             after: after.to_owned(),
+            first_decides: false,
             keyed: predicate.clone(),
             quotable,
             writing: Writing::Free,

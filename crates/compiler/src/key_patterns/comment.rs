@@ -13,7 +13,7 @@ use shardwright_rules::{ANNOTATION_KEYS, CommentForm, KeyKind};
 
 use super::integer::{self, Writing};
 use super::search::{KeyPatterns, Quotable};
-use super::single_word::{SingleWord, rest_without, twice};
+use super::single_word::{SingleWord, twice};
 use super::text::{self, any_case, caseless};
 use crate::statement_patterns::Wording;
 
@@ -28,8 +28,8 @@ impl KeyPatterns {
     /// The patterns of `word` in comments of this form. `spaced`: values with separators in them are keys.
     pub(crate) fn new(word: &str, form: &CommentForm, kind: KeyKind, spaced: bool, wording: Wording) -> Self {
         match form {
-            CommentForm::Pairs => Self::pairs(word, kind, spaced, false, wording),
-            CommentForm::Sqlcommenter => Self::pairs(word, kind, spaced, true, wording),
+            CommentForm::Pairs => Self::pairs(word, spaced, false, wording),
+            CommentForm::Sqlcommenter => Self::pairs(word, spaced, true, wording),
             CommentForm::Exact(template) => {
                 Self::exact(&template.prefix, template.width, &template.suffix, kind)
             }
@@ -37,7 +37,7 @@ impl KeyPatterns {
     }
 
     /// `encoded`: words and values may be percent-encoded. Such a statement carries a key, and `accepts` does not prove it.
-    fn pairs(word: &str, kind: KeyKind, spaced: bool, encoded: bool, wording: Wording) -> Self {
+    fn pairs(word: &str, spaced: bool, encoded: bool, wording: Wording) -> Self {
         let key = caseless(word, wording);
         let Spelling {
             anywhere: spelled,
@@ -65,9 +65,6 @@ impl KeyPatterns {
         Self {
             alone: (!encoded && !is_annotation(word))
                 .then(|| format!(r"\A/\*[\t-\r ]*{key}=[0-9A-Za-z_]+[\t-\r ]*\*/")),
-            // No value of an integer key is anything but a number.
-            rest_without: rest_without(word, kind == KeyKind::Integer)
-                .filter(|_| wording.possessive && !encoded),
             word: format!("{bounded}="),
             once: SingleWord::new(word).filter(|_| !encoded),
             accepts,
@@ -78,6 +75,7 @@ impl KeyPatterns {
             keyed: format!(r"\b{key}={value}"),
             before: format!(r"\b{key}="),
             after: format!(r"(?:\*/|{SEPARATOR})"),
+            first_decides: wording.possessive && SingleWord::new(word).is_some(),
             quotable: if spaced {
                 Quotable::Spaced
             } else {
@@ -98,7 +96,6 @@ impl KeyPatterns {
         let comment = format!(r"/\*{BLANKS}{prefix}{value}{suffix}{BLANKS}\*/");
         Self {
             alone: None,
-            rest_without: None,
             word: comment.clone(),
             once: None,
             accepts: format!("{}{comment}", statement_before_comment()),
@@ -107,6 +104,7 @@ impl KeyPatterns {
             before: format!(r"/\*{BLANKS}{prefix}"),
             keyed: comment,
             after: format!(r"{suffix}{BLANKS}\*/"),
+            first_decides: false,
             quotable: Quotable::No,
             writing,
         }

@@ -7,13 +7,14 @@ use super::single_word::SingleWord;
 use super::text;
 use crate::statement_patterns::Wording;
 
+/// A character that ends a value of a pair.
+const ENDS_OF_VALUES: &str = r#"['"*\t-\r ,;]"#;
+
 /// The patterns around a key's value, for one way of writing it in a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct KeyPatterns {
     /// The key in a comment of its own at the start of the statement; `None` where only `accepts` tells what is a key.
     pub(super) alone: Option<String>,
-    /// The rest of a statement without comments in which nothing looks like another key; `None` where no pattern asks for that.
-    pub(super) rest_without: Option<String>,
     /// The key word stands somewhere: without it a statement has no key.
     pub word: String,
     /// The statement carries a key in a real comment.
@@ -24,6 +25,8 @@ pub(crate) struct KeyPatterns {
     pub doubtful: String,
     pub(super) before: String,
     pub(super) after: String,
+    /// The first place where `before` stands decides, wherever others stand: PCRE ends its search there, with `(*COMMIT)`.
+    pub(super) first_decides: bool,
     /// The key with its value, whatever it is.
     pub(super) keyed: String,
     pub(super) quotable: Quotable,
@@ -37,7 +40,7 @@ pub(crate) struct KeyPatterns {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Usual {
     pub pattern: String,
-    /// Nothing else in them looks like a key to the patterns for values.
+    /// The patterns for values look at this key, whatever else stands in the statement.
     pub has_one_key: bool,
 }
 
@@ -57,13 +60,10 @@ impl KeyPatterns {
     /// or begin a second statement. What it matches, `accepts` matches as well, and no guard against hidden text refuses.
     pub(crate) fn usual(&self, wording: Wording) -> Option<Usual> {
         let alone = self.alone.as_ref()?;
-        let rest = match &self.rest_without {
-            Some(rest) => rest.clone(),
-            None => wording.rest_without_comments(),
-        };
+        let rest = wording.rest_without_comments();
         Some(Usual {
             pattern: format!("{alone}{rest}"),
-            has_one_key: self.rest_without.is_some(),
+            has_one_key: self.first_decides,
         })
     }
 
@@ -72,56 +72,68 @@ impl KeyPatterns {
         format!(r#"{}[^'"]*['"](?s:.*)"#, self.keyed)
     }
 
-    /// The pattern for a statement whose key is one of the numbers that `value` matches whole.
-    pub(crate) fn number(&self, value: &str) -> String {
-        let quote = if self.quotable == Quotable::No {
-            ""
-        } else {
-            r#"['"]?"#
-        };
-        format!("{}{quote}{value}{quote}{}", self.before, self.after)
+    /// What is sought for a key that is one of the numbers that `value` matches whole.
+    pub(crate) fn number(&self, value: &str) -> Sought {
+        Sought::whole(format!("{}{value}{}", self.opening(), self.closing()))
     }
 
-    /// The pattern for a statement with this key; none where no pattern can tell the key from other text.
-    pub(crate) fn one(&self, key: &KeyValue) -> Option<String> {
+    /// What is sought for one key; none where no pattern can tell the key from other text.
+    pub(crate) fn one(&self, key: &KeyValue) -> Option<Sought> {
         match key {
             KeyValue::Integer(n) => Some(self.number(&integer::pattern(&[(*n, *n)], self.writing))),
             KeyValue::Text(text) => self.can_hold(text).then(|| self.texts(&[text])),
         }
     }
 
-    /// The pattern for a statement whose key is one of these texts.
-    pub(crate) fn texts(&self, values: &[&str]) -> String {
+    /// What is sought for a key that is one of these texts.
+    pub(crate) fn texts(&self, values: &[&str]) -> Sought {
         let any = text::exactly(values);
-        let value = match self.quotable {
-            Quotable::No => any,
-            Quotable::Simple => format!(r#"['"]?{any}['"]?"#),
+        Sought::whole(match self.quotable {
+            Quotable::No | Quotable::Simple => format!("{}{any}{}", self.opening(), self.closing()),
             Quotable::Spaced => {
                 let bare: Vec<&str> = values.iter().copied().filter(|value| !is_spaced(value)).collect();
-                if bare.is_empty() {
+                let value = if bare.is_empty() {
                     format!(r#"['"]{any}['"]"#)
                 } else {
                     format!(r#"(?:{}|['"]{any}['"])"#, text::exactly(&bare))
-                }
+                };
+                format!("{value}{}", self.after)
             }
-        };
-        format!("{}{value}{}", self.before, self.after)
+        })
     }
 
-    /// The pattern for a statement whose key belongs to a run of values.
+    /// What is sought for a key that belongs to a run of values.
     pub(crate) fn run(&self, run: &text::Run<'_>) -> Sought {
-        let quote = if self.quotable == Quotable::No {
-            ""
-        } else {
-            r#"['"]?"#
-        };
+        let beginning = run.beginning.as_ref();
         Sought {
-            open: run
-                .beginning
-                .as_ref()
-                .map(|beginning| format!("{}{quote}{beginning}", self.before)),
-            closed: (!run.whole.is_empty()).then(|| self.texts(&run.whole)),
+            open: beginning.map(|beginning| format!("{}{beginning}", self.opening())),
+            ..match run.whole.as_slice() {
+                [] => Sought::default(),
+                whole => self.texts(whole),
+            }
         }
+    }
+
+    /// What may stand before a value.
+    fn opening(&self) -> &'static str {
+        match self.quotable {
+            Quotable::No => "",
+            Quotable::Simple | Quotable::Spaced => r#"['"]?"#,
+        }
+    }
+
+    /// What ends a value. Behind `accepts` a star ends its comment, and a quote the value that it began: one class tells them.
+    fn closing(&self) -> String {
+        match self.quotable {
+            Quotable::Simple if self.first_decides => ENDS_OF_VALUES.to_owned(),
+            _ => format!("{}{}", self.opening(), self.after),
+        }
+    }
+
+    /// The pattern for what is sought.
+    pub(crate) fn pattern(&self, sought: Sought) -> String {
+        let commit = if self.first_decides { "(*COMMIT)" } else { "" };
+        format!("{}{commit}{}", self.before, sought.either())
     }
 
     /// Whether [`KeyPatterns::once`] can ask that the key word stands once.
@@ -131,14 +143,16 @@ impl KeyPatterns {
 
     /// The pattern for what is sought where the key word stands once; the search alone where no pattern can ask for that.
     pub(crate) fn once(&self, sought: Sought) -> String {
-        match &self.once {
-            None => sought.pattern(),
-            Some(once) => {
-                let open = sought.open.map(|open| once.open(&open));
-                let closed = sought.closed.map(|closed| once.closed(&closed));
-                Sought { open, closed }.pattern()
-            }
-        }
+        let Some(once) = &self.once else {
+            return self.pattern(sought);
+        };
+        let open = sought
+            .open
+            .map(|open| once.open(&format!("{}{open}", self.before)));
+        let closed = sought
+            .closed
+            .map(|closed| once.closed(&format!("{}{closed}", self.before)));
+        [open, closed].into_iter().flatten().collect::<Vec<_>>().join("|")
     }
 
     /// Whether a pattern can tell a text value from the rest of the statement.
@@ -155,17 +169,17 @@ impl KeyPatterns {
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sought {
     /// Beginnings of values.
-    pub open: Option<String>,
+    open: Option<String>,
     /// Whole values, with what ends them.
-    pub closed: Option<String>,
+    closed: Option<String>,
 }
 
 impl Sought {
-    /// A search for whole values.
-    pub(crate) fn whole(pattern: String) -> Self {
+    /// Whole values.
+    fn whole(closed: String) -> Self {
         Self {
             open: None,
-            closed: Some(pattern),
+            closed: Some(closed),
         }
     }
 
@@ -181,12 +195,16 @@ impl Sought {
         }
     }
 
-    /// As one pattern.
-    pub(crate) fn pattern(self) -> String {
-        match (self.open, self.closed) {
-            (Some(open), Some(closed)) => format!("{open}|{closed}"),
-            (open, closed) => open.or(closed).unwrap_or_default(),
-        }
+    /// As one pattern behind the key word.
+    fn either(self) -> String {
+        let is_one = |text: &str| !text.contains('|');
+        let all = self
+            .open
+            .into_iter()
+            .chain(self.closed)
+            .collect::<Vec<_>>()
+            .join("|");
+        if is_one(&all) { all } else { format!("(?:{all})") }
     }
 }
 

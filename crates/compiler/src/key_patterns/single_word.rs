@@ -59,27 +59,6 @@ pub(crate) fn twice(word: &str) -> Option<String> {
     Some(format!(r"\b(?i:{word}=(?:[^{not}]++|{others})*+\b{word}=)"))
 }
 
-/// The rest of a statement without comments, without other quotes than `'`, without backslashes and semicolons, in which the word
-/// stands with no `=` behind it; or, before `numbers`, with no number behind that. For PCRE; `None` as for [`twice`].
-pub(crate) fn rest_without(word: &str, numbers: bool) -> Option<String> {
-    // What a comment, a literal, a quoted name or a second statement begins with, and what hides a quote.
-    const NOT_PLAIN: &str = r##"'"`/#\\;-"##;
-    let first = First::of(word).filter(|first| !first.letter.is_ascii_digit())?;
-    let not = &first.class;
-    let plain = format!(r"\w++\b|[^\w={NOT_PLAIN}]");
-    let whole = match numbers {
-        false => format!("(?:{plain})"),
-        true => {
-            let another = first.word(word, &format!("(?:{plain})"));
-            format!("(?:{plain}|=(?:[^0-9{not}+={NOT_PLAIN}]|{another}))")
-        }
-    };
-    let others = first.words(word, &whole);
-    Some(format!(
-        r"(?i:(?:[^{not}{NOT_PLAIN}]++|{others}|'[^'\\=]*+'|[/-][^*{not}{NOT_PLAIN}])*+\z)"
-    ))
-}
-
 /// What a word begins with.
 struct First {
     letter: char,
@@ -161,7 +140,7 @@ fn all_but(byte: u8) -> String {
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
-    use shardwright_patterns::{Automaton, Dialect, Flags, Inclusion, Limits, Pattern, included, intersects};
+    use shardwright_patterns::{Automaton, Dialect, Flags, Inclusion, Limits, Pattern, included};
 
     use super::*;
 
@@ -213,36 +192,6 @@ mod tests {
             }
         }
         assert_eq!(twice("shard-id"), None);
-    }
-
-    #[test]
-    fn the_rest_of_a_statement_without_the_word() {
-        let limits = Limits::default();
-        let automaton = |text: &str| {
-            let flags = Flags::from_modifiers("");
-            let pattern = Pattern::compile(text, flags, Dialect::Pcre).expect("a valid pattern");
-            Automaton::of(&pattern, &limits).expect("within the prover's limits")
-        };
-        let any = automaton(r##"\A(?:[^'"`/#\\;-]++|'[^'\\]*+'|[/-][^*'"`/#\\;-])*+\z"##);
-        for word in ["tenant", "id", "k", "_s", "aa"] {
-            for (numbers, value) in [(false, ""), (true, r#"['"]?[+-]?[0-9]"#)] {
-                let rest = rest_without(word, numbers).expect("a word");
-                let rest = automaton(&format!(r"\A{rest}"));
-                let key = automaton(&format!(r"\b(?i:{word})={value}"));
-                assert_eq!(included(&rest, &any, &limits), Ok(Inclusion::Holds), "{word}");
-                assert_eq!(intersects(&rest, &key, &limits), Ok(None), "{word}");
-            }
-            let rest = automaton(&format!(r"\A{}", rest_without(word, true).expect("a word")));
-            for text in [
-                format!("SELECT {word} FROM t WHERE {word} = 7 AND x='a b'"),
-                format!(
-                    "SELECT 1 FROM o JOIN t ON o.{word}=t.{word} WHERE {word}=? AND {word}=:{word} AND {word}s=7"
-                ),
-            ] {
-                assert!(rest.accepts(text.as_bytes()), "{text}");
-            }
-        }
-        assert_eq!(rest_without("7days", true), None);
     }
 
     #[test]

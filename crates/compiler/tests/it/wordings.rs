@@ -11,12 +11,12 @@ use crate::generator::Random;
 /// Pieces of texts of every kind, beside those on which a pattern tries most. A line end in here belongs to no piece.
 const PIECES: &str = r##" |;|,|(|)|'|"|`|\|*|/|-|--|-- |#|/*|*/|/*!|=|.|a|7|é|€|
 SELECT |select|UPDATE t SET a = 1|SET |FROM shop.t|`shop`.`t`|shop|Shop|tenant=125|tenant = 17|WHERE tenant = 7|
-/* tenant=1 */|/*tenant=17*/SELECT 1|/* hostgroup=primary */|primary|cache_ttl=5;|'it''s'|FOR UPDATE|NOW()|
+/* tenant=1 */|/* tenant='130', */|/*tenant=17*/SELECT 1|/* hostgroup=primary */|primary|cache_ttl=5;|'it''s'|FOR UPDATE|NOW()|
 BEGIN|START TRANSACTION|SHOW TABLES|SHOW INDEX FROM t|USE shop|SELECT a FROM shop.t WHERE tenant = 7| AND a = 1"##;
 /// Pieces of one text.
 const LENGTH: usize = 12;
-/// What says less in RE2, which has no short way to say that the key word stands once: the rules behind it ask for that.
-const LESS_IN_RE2: [&str; 1] = ["usual"];
+/// What rules ask only behind those that find one key: where several stand, PCRE looks at the first and RE2 at each.
+const BEHIND_ONE_KEY: [&str; 1] = ["range"];
 
 /// Both wordings of the patterns that both libraries have.
 fn pairs() -> Vec<(CataloguePattern, [Pattern; 2])> {
@@ -54,6 +54,15 @@ fn text(random: &mut Random, pieces: &[&str], hostile: &[&str]) -> String {
         .collect()
 }
 
+/// Whether the rules in front of a tree hand the text on.
+fn has_one_key(pairs: &[(CataloguePattern, [Pattern; 2])], text: &str) -> bool {
+    let matches = |name: &str| {
+        let pair = pairs.iter().find(|(pattern, _)| pattern.name == name);
+        pair.is_some_and(|(_, [pcre, _])| pcre.is_match(text.as_bytes()))
+    };
+    matches("usual") || (matches("found") && !matches("repeated"))
+}
+
 #[test]
 fn both_wordings_of_a_pattern_match_the_same_texts() {
     let asked = std::env::var("SHARDWRIGHT_CONFORMANCE").ok();
@@ -68,13 +77,12 @@ fn both_wordings_of_a_pattern_match_the_same_texts() {
         let mut matched = 0;
         for _ in 0..texts {
             let text = text(&mut random, &pieces, &hostile);
+            if BEHIND_ONE_KEY.contains(&pattern.name) && !has_one_key(&pairs, &text) {
+                continue;
+            }
             let found = [pcre, re2].map(|wording| wording.finds(text.as_bytes()));
-            let agree = match found {
-                [Some(false), Some(true)] => LESS_IN_RE2.contains(&pattern.name),
-                [pcre, re2] => pcre.is_some() && pcre == re2,
-            };
             assert!(
-                agree,
+                found[0].is_some() && found[0] == found[1],
                 "{}: {text:?}: {found:?}\n{}\n{}",
                 pattern.name,
                 pcre.text(),

@@ -7,10 +7,10 @@ use crate::map_plans::{Entry, Values};
 
 /// What is searched for the keys of one entry.
 pub(super) fn entry(patterns: &KeyPatterns, entry: &Entry) -> Sought {
-    Sought::whole(match &entry.values {
+    match &entry.values {
         Values::Integers(ranges) => patterns.number(&integer::pattern(ranges, patterns.writing)),
         Values::Texts(texts) => patterns.texts(&texts.iter().map(String::as_str).collect::<Vec<_>>()),
-    })
+    }
 }
 
 /// The bounds of the chain for entries at `own` (indices, ascending): those that it had, where they still hold, or the
@@ -83,7 +83,7 @@ pub(super) fn ranges(entries: &[Entry], own: &[u32], bounds: &KeyBounds) -> Vec<
 pub(super) fn run(patterns: &KeyPatterns, entries: &[Entry], own: &[u32], bounds: &KeyBounds) -> Sought {
     if let KeyBounds::Integers(..) = bounds {
         let ranges = ranges(entries, own, bounds);
-        return Sought::whole(patterns.number(&integer::pattern(&ranges, patterns.writing)));
+        return patterns.number(&integer::pattern(&ranges, patterns.writing));
     }
     runs(own)
         .into_iter()

@@ -1,6 +1,7 @@
 //! Statements, and what the patterns answer about them.
 
 use proptest::prelude::*;
+use shardwright_patterns::{Dialect, Flags, Pattern};
 use shardwright_sql::annotation::{annotations_in, first_comment};
 use shardwright_sql::comment::{CommentKey, comment_keys};
 use shardwright_sql::{CommentForm as SqlForm, LexMode};
@@ -12,7 +13,7 @@ struct Compiled {
     accepts: regex::bytes::Regex,
     repeats: regex::bytes::Regex,
     doubtful: regex::bytes::Regex,
-    leaf: regex::bytes::Regex,
+    leaf: Pattern,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -32,6 +33,12 @@ fn bytes(pattern: &str) -> regex::bytes::Regex {
         .expect(pattern)
 }
 
+/// The pattern for one key.
+fn leaf(patterns: &KeyPatterns, key: i64) -> Pattern {
+    let leaf = patterns.pattern(patterns.number(&integer::pattern(&[(key, key)], patterns.writing)));
+    Pattern::compile(&leaf, Flags::default(), Dialect::Pcre).expect("a valid pattern")
+}
+
 fn tenant_17(form: &CommentForm) -> Compiled {
     let pcre = Wording { possessive: true };
     let patterns = KeyPatterns::new("tenant", form, KeyKind::Integer, false, pcre);
@@ -39,7 +46,7 @@ fn tenant_17(form: &CommentForm) -> Compiled {
         accepts: bytes(&patterns.accepts),
         repeats: bytes(&patterns.repeats.replace("*+", "*").replace("++", "+")),
         doubtful: bytes(&patterns.doubtful),
-        leaf: bytes(&patterns.number(&integer::pattern(&[(17, 17)], patterns.writing))),
+        leaf: leaf(&patterns, 17),
     }
 }
 
@@ -236,6 +243,11 @@ proptest! {
             let comment = first_comment(sql.as_bytes()).expect("it begins with one");
             let obeyed = annotations_in(&comment.text).any(|annotation| annotation.is_known());
             prop_assert!(!obeyed, "{sql}");
+            let pcre = Wording { possessive: true };
+            let patterns = KeyPatterns::new("tenant", &CommentForm::Pairs, KeyKind::Integer, false, pcre);
+            for (key, is_its_own) in [(1, true), (2, false)] {
+                prop_assert_eq!(leaf(&patterns, key).is_match(sql.as_bytes()), is_its_own, "{}", sql);
+            }
         }
     }
 }
