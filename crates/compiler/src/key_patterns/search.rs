@@ -106,7 +106,10 @@ impl KeyPatterns {
     pub(crate) fn run(&self, run: &text::Run<'_>) -> Sought {
         let beginning = run.beginning.as_ref();
         Sought {
-            open: beginning.map(|beginning| format!("{}{beginning}", self.opening())),
+            open: beginning
+                .map(|beginning| format!("{}{beginning}", self.opening()))
+                .into_iter()
+                .collect(),
             ..match run.whole.as_slice() {
                 [] => Sought::default(),
                 whole => self.texts(whole),
@@ -133,7 +136,8 @@ impl KeyPatterns {
     /// The pattern for what is sought.
     pub(crate) fn pattern(&self, sought: Sought) -> String {
         let commit = if self.first_decides { "(*COMMIT)" } else { "" };
-        format!("{}{commit}{}", self.before, sought.either())
+        let values = sought.open.into_iter().chain(sought.closed).collect();
+        format!("{}{commit}{}", self.before, any(values))
     }
 
     /// Whether [`KeyPatterns::once`] can ask that the key word stands once.
@@ -146,13 +150,13 @@ impl KeyPatterns {
         let Some(once) = &self.once else {
             return self.pattern(sought);
         };
-        let open = sought
-            .open
-            .map(|open| once.open(&format!("{}{open}", self.before)));
-        let closed = sought
-            .closed
-            .map(|closed| once.closed(&format!("{}{closed}", self.before)));
-        [open, closed].into_iter().flatten().collect::<Vec<_>>().join("|")
+        let behind = |values: Vec<String>| match values.is_empty() {
+            true => None,
+            false => Some(format!("{}{}", self.before, any(values))),
+        };
+        let open = behind(sought.open).map(|open| once.open(&open));
+        let closed = behind(sought.closed).map(|closed| once.closed(&closed));
+        any(open.into_iter().chain(closed).collect())
     }
 
     /// Whether a pattern can tell a text value from the rest of the statement.
@@ -165,46 +169,37 @@ impl KeyPatterns {
     }
 }
 
-/// What a rule searches behind the key word.
+/// What a rule searches behind the key word: any of these.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Sought {
     /// Beginnings of values.
-    open: Option<String>,
+    open: Vec<String>,
     /// Whole values, with what ends them.
-    closed: Option<String>,
+    closed: Vec<String>,
 }
 
 impl Sought {
     /// Whole values.
     fn whole(closed: String) -> Self {
         Self {
-            open: None,
-            closed: Some(closed),
+            open: Vec::new(),
+            closed: vec![closed],
         }
     }
 
     /// A search for either.
-    pub(crate) fn or(self, other: Self) -> Self {
-        let either = |a: Option<String>, b: Option<String>| match (a, b) {
-            (Some(a), Some(b)) => Some(format!("{a}|{b}")),
-            (a, b) => a.or(b),
-        };
-        Self {
-            open: either(self.open, other.open),
-            closed: either(self.closed, other.closed),
-        }
+    pub(crate) fn or(mut self, other: Self) -> Self {
+        self.open.extend(other.open);
+        self.closed.extend(other.closed);
+        self
     }
+}
 
-    /// As one pattern behind the key word.
-    fn either(self) -> String {
-        let is_one = |text: &str| !text.contains('|');
-        let all = self
-            .open
-            .into_iter()
-            .chain(self.closed)
-            .collect::<Vec<_>>()
-            .join("|");
-        if is_one(&all) { all } else { format!("(?:{all})") }
+/// A pattern for any of these, of which none has branches outside of groups.
+fn any(patterns: Vec<String>) -> String {
+    match <[String; 1]>::try_from(patterns) {
+        Ok([one]) => one,
+        Err(many) => format!("(?:{})", many.join("|")),
     }
 }
 

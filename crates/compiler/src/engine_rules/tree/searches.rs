@@ -82,7 +82,13 @@ pub(super) fn ranges(entries: &[Entry], own: &[u32], bounds: &KeyBounds) -> Vec<
 /// What is searched for the keys of entries at `own` (indices, ascending) of a chain with these bounds.
 pub(super) fn run(patterns: &KeyPatterns, entries: &[Entry], own: &[u32], bounds: &KeyBounds) -> Sought {
     if let KeyBounds::Integers(..) = bounds {
-        let ranges = ranges(entries, own, bounds);
+        let mut ranges = ranges(entries, own, bounds);
+        // Bounds are round: no key is 0 where they begin with it, and -0 need not be searched.
+        if let (Edge::Integer(1..), Some(first @ (0, _))) =
+            (edge(entries, own[0], End::First), ranges.first_mut())
+        {
+            first.0 = 1;
+        }
         return patterns.number(&integer::pattern(&ranges, patterns.writing));
     }
     runs(own)
