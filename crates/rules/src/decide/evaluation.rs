@@ -122,10 +122,10 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Records that the rule being looked at matched with its one pattern, and does what it does. `step`: how the path
-    /// tells it.
-    pub(super) fn acted(&mut self, action: KnownAction, step: Option<&Step>) -> Next {
-        self.evaluations += 1;
+    /// Records that the rule being looked at matched when so many of its patterns were run, and does what it does. `step`:
+    /// how the path tells it.
+    pub(super) fn acted(&mut self, action: KnownAction, patterns: u32, step: Option<&Step>) -> Next {
+        self.evaluations += patterns;
         self.path.extend(step.cloned());
         self.hits.push(self.position as u32);
         match action {
