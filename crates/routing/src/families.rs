@@ -30,7 +30,9 @@ use std::sync::Arc;
 use shardwright_rules::decide::{KnownAction, RulePatterns, asks_nothing, asks_only_text, only_action};
 use shardwright_rules::{Body, Rule, RuleGraph};
 
+use crate::chains::Chains;
 use crate::pool::{Pool, PoolFamilies};
+use crate::recall::Positions;
 
 /// No family, no rule, no pattern.
 pub(crate) const NONE: u32 = u32::MAX;
@@ -63,6 +65,8 @@ pub(crate) struct Place {
     pub(crate) action: Option<KnownAction>,
     /// The first rule of the chain that it jumps to, behind it.
     pub(crate) landing: u32,
+    /// Many rules of its chain ask for a schema ([`Chains::of_schema`]).
+    pub(crate) is_by_schema: bool,
 }
 
 impl Runs {
@@ -72,9 +76,12 @@ impl Runs {
         patterns: &[Arc<RulePatterns>],
         numbers: &[u32],
         pool: &Pool,
-        families: &PoolFamilies,
+        chains: &Chains,
     ) -> Self {
-        let mut rules = places(graph, numbers, families);
+        let mut rules = places(graph, numbers, pool.families());
+        for place in &mut rules {
+            place.is_by_schema = chains.is_by_schema(place.flag);
+        }
         set_ends(&mut rules, graph, patterns);
         set_actions(&mut rules, graph, patterns);
         let of_pattern = |position: &usize| {
@@ -93,8 +100,26 @@ impl Runs {
         }
     }
 
-    /// The rules that ask for nothing but this pattern, ascending.
-    pub(crate) fn with_pattern(&self, number: u32) -> &[u32] {
+    /// Adds the rules that ask for nothing but one of these patterns, ascending.
+    pub(crate) fn add_with(&self, numbers: &[u32], positions: &mut Positions) {
+        let mut longest = 1;
+        // Of trees that stand behind each other, such as those of readers and writers, one rule of each pattern at a time:
+        // the rules come in order as a rule.
+        let mut nth = 0;
+        while nth < longest {
+            for &number in numbers {
+                let own = self.with_pattern(number);
+                longest = longest.max(own.len());
+                positions.extend(own.get(nth).copied());
+            }
+            nth += 1;
+        }
+        if !positions.is_sorted() {
+            positions.sort_unstable();
+        }
+    }
+
+    fn with_pattern(&self, number: u32) -> &[u32] {
         let begin = |number: usize| self.begins.get(number).map_or(0, |&begin| begin as usize);
         let number = number as usize;
         self.positions.get(begin(number)..begin(number + 1)).unwrap_or_default()
@@ -116,6 +141,7 @@ fn places(graph: &RuleGraph, numbers: &[u32], families: &PoolFamilies) -> Vec<Pl
             is_free: false,
             action: None,
             landing: NONE,
+            is_by_schema: false,
         }
     };
     graph.rules.iter().zip(numbers).map(place).collect()

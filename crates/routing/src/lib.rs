@@ -199,7 +199,7 @@ impl RoutingTable {
     fn find_runs(&self) -> Option<Runs> {
         let families = self.pool.families();
         let graph = &self.configuration.graph;
-        let runs = || Runs::of(graph, &self.patterns, &self.numbers, &self.pool, families);
+        let runs = || Runs::of(graph, &self.patterns, &self.numbers, &self.pool, &self.chains);
         (!families.is_empty()).then(runs)
     }
 

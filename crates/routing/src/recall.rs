@@ -26,7 +26,7 @@ const LOOKED_THROUGH: usize = 16;
 /// Numbers of the patterns of a family that match, ascending; `None` where the family did not tell.
 type Numbers = Option<SmallVec<[u32; 24]>>;
 /// Positions of rules, ascending.
-type Positions = SmallVec<[u32; 64]>;
+pub(crate) type Positions = SmallVec<[u32; 64]>;
 
 /// What the patterns of tables have told of one statement. It must not be used for another one.
 #[derive(Debug, Default)]
@@ -136,11 +136,7 @@ impl<'t, 'r> Recall<'t, 'r> {
                 let numbers = told.of_family(&self.table.pool, family, subject)?;
                 known.push((subject.rewrites, family, Positions::new()));
                 let at = known.len() - 1;
-                let positions = &mut known[at].2;
-                for &number in numbers {
-                    positions.extend_from_slice(runs.with_pattern(number));
-                }
-                positions.sort_unstable();
+                runs.add_with(numbers, &mut known[at].2);
                 at
             }
         };
@@ -184,6 +180,14 @@ impl<'t, 'r> Recall<'t, 'r> {
         Some(is_match)
     }
 
+    /// The first rule of chain `flag` from its rule `position` on that does not ask for another schema.
+    fn of_schema(&self, flag: u32, position: usize) -> Option<usize> {
+        match self.place(position) {
+            Some(place) if !place.is_by_schema => Some(position),
+            _ => self.table.chains.of_schema(flag, position, self.schema),
+        }
+    }
+
     fn place(&self, position: usize) -> Option<&'t Place> {
         self.runs?.rules.get(position)
     }
@@ -198,7 +202,7 @@ impl Index for Recall<'_, '_> {
             }
             _ => self.table.next_rule(flag, from),
         };
-        let position = position.and_then(|position| self.table.chains.of_schema(flag, position, self.schema));
+        let position = position.and_then(|position| self.of_schema(flag, position));
         let mut next = NextRule {
             position,
             passed: 0,
@@ -229,7 +233,7 @@ impl Index for Recall<'_, '_> {
                 Some(None) => {
                     next.passed += first.end_rank - first.rank;
                     let end = (first.end != NONE).then_some(first.end as usize);
-                    next.position = end.and_then(|end| self.table.chains.of_schema(flag, end, self.schema));
+                    next.position = end.and_then(|end| self.of_schema(flag, end));
                 }
             }
         }

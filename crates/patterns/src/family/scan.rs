@@ -46,24 +46,39 @@ impl Table {
         self.follow_clearings(cache);
         let mut row = self.entry(automaton, cache, start)? & !MATCHES;
         let mut found = 0;
-        let classes = automaton.byte_classes();
-        for &byte in text {
-            let next = self.next[row as usize + usize::from(classes.get(byte))];
-            if next < MATCHES {
-                row = next;
-                continue;
-            }
-            let next = match next {
-                UNKNOWN => self.learn(automaton, cache, row, byte)?,
+        let mut rest = text;
+        while let Some((entry, behind)) = self.run(automaton, &mut row, rest) {
+            let next = match entry {
+                UNKNOWN => {
+                    let byte = rest[rest.len() - behind.len() - 1];
+                    self.learn(automaton, cache, row, byte)?
+                }
                 known => known,
             };
             row = next & !MATCHES;
             if next & MATCHES != 0 {
                 found |= self.row(row).matches;
             }
+            rest = behind;
         }
         let end = automaton.next_eoi_state(cache, self.row(row).state).ok()?;
         Some(found | matches_of(automaton, cache, end))
+    }
+
+    /// Goes from row to row, to the first entry that is more than a row, and what stands behind its byte.
+    fn run<'t>(&self, automaton: &DFA, row: &mut u32, text: &'t [u8]) -> Option<(u32, &'t [u8])> {
+        let (next, classes) = (&*self.next, automaton.byte_classes());
+        let mut at = *row;
+        for (read, &byte) in text.iter().enumerate() {
+            let entry = next[at as usize + usize::from(classes.get(byte))];
+            if entry >= MATCHES {
+                *row = at;
+                return Some((entry, &text[read + 1..]));
+            }
+            at = entry;
+        }
+        *row = at;
+        None
     }
 
     fn row(&self, begin: u32) -> &Row {

@@ -12,6 +12,9 @@ use crate::{
     Withheld,
 };
 
+/// Steps that most paths have at most.
+const USUAL_STEPS: usize = 24;
+
 /// What is known so far about one statement.
 pub(super) struct Evaluation<'a> {
     pub(super) session: &'a SessionView<'a>,
@@ -114,7 +117,10 @@ impl<'a> Evaluation<'a> {
             hits: Hits::new(),
             unknown: Hits::new(),
             unsure: false,
-            path: Vec::new(),
+            path: match detail {
+                Detail::Path => Vec::with_capacity(USUAL_STEPS),
+                Detail::Dispatch | Detail::Names => Vec::new(),
+            },
             steps: 0,
             is_cut: false,
             position: 0,
