@@ -122,7 +122,9 @@ impl Runs {
     fn with_pattern(&self, number: u32) -> &[u32] {
         let begin = |number: usize| self.begins.get(number).map_or(0, |&begin| begin as usize);
         let number = number as usize;
-        self.positions.get(begin(number)..begin(number + 1)).unwrap_or_default()
+        self.positions
+            .get(begin(number)..begin(number + 1))
+            .unwrap_or_default()
     }
 }
 

@@ -255,7 +255,10 @@ impl RoutingTable {
 }
 
 fn compiled(configuration: &Configuration) -> Vec<Arc<RulePatterns>> {
-    RulePatterns::of(configuration).into_iter().map(Arc::new).collect()
+    RulePatterns::of(configuration)
+        .into_iter()
+        .map(Arc::new)
+        .collect()
 }
 
 /// The patterns of a configuration, of which those of rules that another has by id are its own.

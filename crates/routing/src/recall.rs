@@ -60,8 +60,7 @@ impl<'t> Told<'t> {
     /// Asks the family, or what it has told of this text.
     fn of_family(&mut self, pool: &'t Pool, family: u32, subject: Subject<'_>) -> Option<&[u32]> {
         let told = self.of_text(subject.rewrites);
-        let is_asked =
-            |(of, number, _): &(&Pool, u32, Numbers)| *number == family && std::ptr::eq(*of, pool);
+        let is_asked = |(of, number, _): &(&Pool, u32, Numbers)| *number == family && std::ptr::eq(*of, pool);
         let at = match told.matches.iter().position(is_asked) {
             Some(at) => at,
             None => {
@@ -75,11 +74,12 @@ impl<'t> Told<'t> {
 
 fn ask(pool: &Pool, family: u32, text: &[u8]) -> Numbers {
     let mut numbers = SmallVec::new();
-    pool.matching(family, text, |number| numbers.push(number)).then(|| {
-        numbers.sort_unstable();
-        numbers.dedup();
-        numbers
-    })
+    pool.matching(family, text, |number| numbers.push(number))
+        .then(|| {
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers
+        })
 }
 
 /// A table, and what patterns have told of one statement.
@@ -128,7 +128,8 @@ impl<'t, 'r> Recall<'t, 'r> {
         read: impl FnOnce(&[u32]) -> R,
     ) -> Option<R> {
         let mut known = self.positions.borrow_mut();
-        let is_known = |(rewrites, of, _): &(u32, u32, Positions)| (*rewrites, *of) == (subject.rewrites, family);
+        let is_known =
+            |(rewrites, of, _): &(u32, u32, Positions)| (*rewrites, *of) == (subject.rewrites, family);
         let at = match known.iter().position(is_known) {
             Some(at) => at,
             None => {

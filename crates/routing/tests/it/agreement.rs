@@ -384,7 +384,7 @@ fn raw_statement() -> impl Strategy<Value = Vec<u8>> {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(400))]
+    #![proptest_config(ProptestConfig::with_cases(100))]
     /// Tables that share patterns, whatever else differs, decide as each does alone and as the evaluator does.
     #[test]
     fn tables_that_share_patterns_decide_as_their_evaluators(

@@ -13,7 +13,7 @@ use crate::{
 };
 
 /// Steps that most paths have at most.
-const USUAL_STEPS: usize = 24;
+const USUAL_STEPS: usize = 16;
 
 /// What is known so far about one statement.
 pub(super) struct Evaluation<'a> {
