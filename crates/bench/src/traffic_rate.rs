@@ -34,6 +34,7 @@ pub fn run(only: &str, mut progress: impl FnMut(&str)) -> Result<Report, BenchEr
         "log, engine, shards",
         "diff/s",
         "a rule less",
+        "start-up, ms",
         "test/s",
         "route/s",
         "undecided %",

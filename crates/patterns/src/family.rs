@@ -3,9 +3,9 @@
 //! # Idea
 //!
 //! Compiled rules find a key with hundreds of patterns that begin alike: `\btenant=` and then the keys of one rule. A
-//! family is such patterns. Each is taken apart into the *head*, which all of them share, and its own *tail*. One
-//! automaton reads the text once and gives the positions at which a match of the head ends. A second one reads the text
-//! from each of these positions, for all tails at once, and gives the members whose tail matches there. So the answer for
+//! family is such patterns. Each is taken apart into the *head*, which all of them share, and its own *tail*. The head has
+//! a fixed length: its rarest byte is searched for, and the positions at which a match of the head ends are known. One
+//! automaton reads the text from each of these positions, for all tails at once, and gives the members whose tail matches there. So the answer for
 //! ten thousand patterns costs what the answer for one does.
 //!
 //! Beside the keys stand guards: patterns that have nothing in common, but every statement passes all of them. They are
@@ -15,8 +15,8 @@
 //!
 //! A text contains a match of `head tail` exactly if a match of the head ends at a position at which a match of the
 //! tail begins. Therefore it does not matter where a pattern is cut, and [`Family::matching`] gives exactly the members
-//! that [`Pattern::finds`] finds. Assertions at the cut see the whole text. The head has a fixed length, and the automaton
-//! gives every end of it, overlapping matches too. The automaton of a family without a head begins a match of every
+//! that [`Pattern::finds`] finds. Assertions at the cut see the whole text. Every end of the head is given, of overlapping
+//! matches too. The automaton of a family without a head begins a match of every
 //! member at every byte, and tells each member that matches, not only the first.
 //!
 //! What cannot be told is no answer: more than [`MOST_ENDS`] ends, an automaton that grows beyond its memory. The caller
@@ -31,35 +31,32 @@
 //!
 //! # Bounds
 //!
-//! A family with a head has at most [`MOST_MEMBERS`] different members. Its automata are made when it is first asked. The states of
+//! A family with a head has at most [`MOST_MEMBERS`] different members. Its automaton is made when it is first asked. The states of
 //! the tails are made when a text reaches them. For each thread that asks they take at most [`FAMILY_BYTES`], and
 //! [`MEMBER_BYTES`] for each member. There are at most [`rest::MOST_FAMILIES`] families without a head, of at most
-//! [`rest::MOST_MEMBERS`] members, and the states of each take at most [`REST_BYTES`] for each thread.
+//! [`rest::MOST_MEMBERS`] members, and the states of each take at most [`REST_BYTES`] for each thread, and
+//! [`scan::TABLE_BYTES`] once more.
 
+mod head;
 mod heads;
 mod rest;
+mod scan;
 mod tails;
 
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use regex_automata::dfa::{Automaton, dense};
 use regex_automata::nfa::thompson;
-use regex_automata::util::start;
-use regex_automata::{Anchored, MatchKind};
 use regex_syntax::hir::Hir;
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
 
 use crate::Pattern;
+use head::{Head, MOST_ENDS};
 use tails::Tails;
 
 /// Different members of a family: as many as a few tens of megabytes hold.
 const MOST_MEMBERS: usize = 16_384;
-/// Ends of the head in one text.
-const MOST_ENDS: usize = 8;
-/// Bytes of the automaton of a head.
-const HEAD_BYTES: usize = 1 << 20;
 /// Bytes of the states of tails, for each thread that asks: of a family, and of each of its members.
 const FAMILY_BYTES: usize = 1 << 20;
 const MEMBER_BYTES: usize = 4 << 10;
@@ -81,7 +78,7 @@ pub struct Family {
 
 #[derive(Debug)]
 struct Automata {
-    head: Option<dense::DFA<Vec<u32>>>,
+    head: Option<Head>,
     tails: Tails,
     /// The members that have each tail. Rules for readers have the patterns of those for writers: one tail stands for all.
     of_tail: Vec<SmallVec<[u32; 4]>>,
@@ -135,7 +132,7 @@ impl Family {
         let told = match &automata.head {
             Some(head) => {
                 let mut ends = [0; MOST_ENDS];
-                let Some(count) = ends_of(head, text, &mut ends) else {
+                let Some(count) = head.ends(text, &mut ends) else {
                     return false;
                 };
                 let mut from = ends[..count].iter();
@@ -184,7 +181,7 @@ impl Family {
         };
         let head = match self.head_parts {
             0 => None,
-            _ => Some(head_automaton(Hir::concat(head?))?),
+            _ => Some(Head::of(&head?)?),
         };
         let tails = Tails::of(&tails, bytes)?;
         Some(Automata { head, tails, of_tail })
@@ -207,49 +204,7 @@ fn chunks<'m>(members: &'m [u32], patterns: &[(u32, &Pattern)]) -> impl Iterator
     })
 }
 
-fn head_automaton(head: Hir) -> Option<dense::DFA<Vec<u32>>> {
-    let config = dense::Config::new()
-        .match_kind(MatchKind::All)
-        .start_kind(regex_automata::dfa::StartKind::Unanchored)
-        .dfa_size_limit(Some(HEAD_BYTES))
-        .determinize_size_limit(Some(HEAD_BYTES));
-    let nfa = thompson::Compiler::new()
-        .configure(nfa_config())
-        .build_from_hir(&head)
-        .ok()?;
-    dense::Builder::new().configure(config).build_from_nfa(&nfa).ok()
-}
-
-/// Where matches of a head end; `None` if there are too many.
-fn ends_of(head: &dense::DFA<Vec<u32>>, text: &[u8], ends: &mut [usize; MOST_ENDS]) -> Option<usize> {
-    let start = start::Config::new().anchored(Anchored::No);
-    let mut state = head.start_state(&start).ok()?;
-    let mut count = 0;
-    let mut add = |end: usize| {
-        *ends.get_mut(count)? = end;
-        count += 1;
-        Some(())
-    };
-    // A match is seen one byte behind its end.
-    for (at, &byte) in text.iter().enumerate() {
-        state = head.next_state(state, byte);
-        if head.is_special_state(state) {
-            if head.is_match_state(state) {
-                add(at)?;
-            } else if head.is_dead_state(state) {
-                return Some(count);
-            } else if head.is_quit_state(state) {
-                return None;
-            }
-        }
-    }
-    if head.is_match_state(head.next_eoi_state(state)) {
-        add(text.len())?;
-    }
-    Some(count)
-}
-
-/// How the expressions of heads and tails are read: as [`Pattern`] reads the whole.
+/// How the expressions of tails are read: as [`Pattern`] reads the whole.
 fn nfa_config() -> thompson::Config {
     thompson::Config::new()
         .utf8(false)

@@ -129,8 +129,8 @@ impl Pattern {
         subject(text, self.past_nul)
     }
 
-    /// As [`Pattern::past_nul`] made it.
-    pub(crate) fn is_past_nul(&self) -> bool {
+    /// Whether a NUL byte is a byte like others: [`Pattern::past_nul`].
+    pub fn is_past_nul(&self) -> bool {
         self.past_nul
     }
 

@@ -109,6 +109,11 @@ impl Chains {
         !self.by_schema.is_empty()
     }
 
+    /// Whether many rules of a chain ask for a schema.
+    pub(crate) fn is_by_schema(&self, flag: u32) -> bool {
+        self.by_schema.contains_key(&flag)
+    }
+
     /// The first rule of chain `flag` from its rule `position` on that does not ask for another schema.
     pub(crate) fn of_schema(&self, flag: u32, position: usize, schema: Option<&str>) -> Option<usize> {
         match self.by_schema.get(&flag) {

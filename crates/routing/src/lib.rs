@@ -9,6 +9,7 @@ mod direct;
 mod families;
 mod integers;
 mod moved;
+mod pool;
 mod recall;
 mod shards;
 
@@ -25,8 +26,9 @@ use shardwright_sql::DigestOptions;
 
 use crate::chains::Chains;
 use crate::direct::Direct;
-use crate::families::{Action, Families};
+use crate::families::{NONE, Runs};
 pub use crate::moved::moved;
+use crate::pool::Pool;
 use crate::recall::Recall;
 pub use crate::recall::Recollection;
 use crate::shards::{Owner, ShardIndex};
@@ -40,10 +42,12 @@ pub struct RoutingTable {
     configuration: Arc<Configuration>,
     patterns: Vec<Arc<RulePatterns>>,
     chains: Chains,
-    /// Made when the table has been asked often.
-    families: Arc<OnceLock<Families>>,
-    /// Made with the families.
-    actions: OnceLock<Vec<Action>>,
+    /// The patterns over the text that can be matched together.
+    pool: Arc<Pool>,
+    /// By position: the number of the rule's pattern in the pool.
+    numbers: Box<[u32]>,
+    /// Made when the table has been asked often; `None` where no patterns are matched together.
+    runs: OnceLock<Option<Runs>>,
     /// By position: how paths tell rules that matched, as far as somebody asked for one.
     steps: OnceLock<Box<[OnceLock<Option<Step>>]>>,
     asked: AtomicU32,
@@ -67,55 +71,60 @@ struct KnownUser {
 impl RoutingTable {
     /// Builds the table; its size and time grow with the configuration's.
     pub fn new(configuration: Arc<Configuration>) -> Self {
-        let patterns = RulePatterns::of(&configuration);
-        Self::with(configuration, patterns.into_iter().map(Arc::new).collect())
+        let patterns = compiled(&configuration);
+        let (pool, [numbers]) = Pool::of([&patterns]);
+        Self::with(configuration, patterns, pool, numbers)
+    }
+
+    /// The tables of two configurations that are asked about the same statements: what is in both is compiled once, and
+    /// the patterns of both are matched together ([`RoutingTable::dispatch_recalling`]).
+    pub fn pair(left: Arc<Configuration>, right: Arc<Configuration>) -> [Self; 2] {
+        let of_left = compiled(&left);
+        let of_right = changed_patterns(&left, &of_left, &right);
+        let (pool, [numbers, others]) = Pool::of([&of_left, &of_right]);
+        [
+            Self::with(left, of_left, Arc::clone(&pool), numbers),
+            Self::with(right, of_right, pool, others),
+        ]
     }
 
     /// Makes every pattern fast at once, and not after it has been asked often: for those who answer clients. What is
     /// matched together with others is not asked alone.
     #[must_use]
     pub fn prepared(self) -> Self {
-        let families = self.families.get_or_init(|| self.find_families());
-        let alone = |&(position, _): &(usize, _)| !families.has(position);
-        let patterns = self.patterns.iter().enumerate().filter(alone);
-        patterns.for_each(|(_, patterns)| patterns.prepare());
+        let families = self.pool.families();
+        let alone = |&(_, &number): &(_, &u32)| families.of(number) == NONE;
+        let patterns = self.patterns.iter().zip(&self.numbers).filter(alone);
+        patterns.for_each(|(patterns, _)| patterns.prepare());
+        let _ = self.runs.get_or_init(|| self.find_runs());
         self
     }
 
     /// The table of a configuration that differs in few rules: the patterns of rules that are in both, by id, are not
-    /// compiled again.
+    /// compiled again, and what is matched together is that of this table.
     #[must_use]
     pub fn changed(&self, configuration: Arc<Configuration>) -> Self {
-        let before = &self.configuration;
-        let known = |rule: &Rule| {
-            let rules = &before.graph.rules;
-            let at = rules.binary_search_by_key(&rule.id, |rule| rule.id).ok()?;
-            RulePatterns::are_shared((&rules[at], before), (rule, &configuration))
-                .then(|| Arc::clone(&self.patterns[at]))
+        let patterns = changed_patterns(&self.configuration, &self.patterns, &configuration);
+        let known = |position: usize| {
+            let rule = &configuration.graph.rules[position];
+            let at = position_of(&self.configuration, rule)?;
+            Arc::ptr_eq(&self.patterns[at], &patterns[position]).then(|| self.numbers[at])
         };
-        let rules = configuration.graph.rules.iter();
-        let patterns: Vec<Arc<RulePatterns>> = rules
-            .map(|rule| known(rule).unwrap_or_else(|| Arc::new(RulePatterns::of_rule(rule, &configuration))))
-            .collect();
-        let has_same_families = self.has_same_families(&configuration, &patterns);
-        let mut changed = Self::with(configuration, patterns);
-        if has_same_families {
-            changed.families = Arc::clone(&self.families);
+        match self.pool.numbers(&patterns, known) {
+            Some(numbers) => Self::with(configuration, patterns, Arc::clone(&self.pool), numbers),
+            None => {
+                let (pool, [numbers]) = Pool::of([&patterns]);
+                Self::with(configuration, patterns, pool, numbers)
+            }
         }
-        changed
     }
 
-    /// Whether rules with these patterns have the families of this table, and the same runs.
-    fn has_same_families(&self, configuration: &Configuration, patterns: &[Arc<RulePatterns>]) -> bool {
-        let (rules, others) = (&self.configuration.graph.rules, &configuration.graph.rules);
-        let alike = |(at, (rule, other)): (usize, (&Rule, &Rule))| {
-            let shared = Arc::ptr_eq(&self.patterns[at], &patterns[at]);
-            shared && Families::stand_alike((rule, &self.patterns[at]), (other, &patterns[at]))
-        };
-        rules.len() == others.len() && rules.iter().zip(others).enumerate().all(alike)
-    }
-
-    fn with(configuration: Arc<Configuration>, patterns: Vec<Arc<RulePatterns>>) -> Self {
+    fn with(
+        configuration: Arc<Configuration>,
+        patterns: Vec<Arc<RulePatterns>>,
+        pool: Arc<Pool>,
+        numbers: Vec<u32>,
+    ) -> Self {
         let mut cluster_of = FxHashMap::default();
         for (position, cluster) in configuration.clusters.iter().enumerate() {
             for hostgroup in [Some(cluster.writer), cluster.reader].into_iter().flatten() {
@@ -148,8 +157,9 @@ impl RoutingTable {
         Self {
             patterns,
             chains,
-            families: Arc::default(),
-            actions: OnceLock::new(),
+            pool,
+            numbers: numbers.into(),
+            runs: OnceLock::new(),
             steps: OnceLock::new(),
             asked: AtomicU32::new(0),
             shards,
@@ -168,7 +178,7 @@ impl RoutingTable {
     }
 
     fn walk(&self, session: &SessionView<'_>, statement: &Statement<'_>, detail: Detail) -> Decision {
-        if self.families().is_none() && !self.chains.ask_for_schemas() {
+        if self.runs().is_none() && !self.chains.ask_for_schemas() {
             return decide(self, session, statement, detail);
         }
         let told = Recollection::default();
@@ -176,19 +186,21 @@ impl RoutingTable {
         decide(&recall, session, statement, detail)
     }
 
-    /// The patterns that are matched together, where there are any and the table has been asked often.
-    fn families(&self) -> Option<&Families> {
-        let families = match self.families.get() {
-            Some(families) => families,
+    /// What is known of the rules where patterns are matched together and the table has been asked often.
+    fn runs(&self) -> Option<&Runs> {
+        let runs = match self.runs.get() {
+            Some(runs) => runs,
             None if self.asked.fetch_add(1, Ordering::Relaxed) < OFTEN => return None,
-            None => self.families.get_or_init(|| self.find_families()),
+            None => self.runs.get_or_init(|| self.find_runs()),
         };
-        (!families.is_empty()).then_some(families)
+        runs.as_ref()
     }
 
-    fn actions(&self) -> &[Action] {
-        self.actions
-            .get_or_init(|| families::actions(&self.configuration.graph, &self.patterns))
+    fn find_runs(&self) -> Option<Runs> {
+        let families = self.pool.families();
+        let graph = &self.configuration.graph;
+        let runs = || Runs::of(graph, &self.patterns, &self.numbers, &self.pool, &self.chains);
+        (!families.is_empty()).then(runs)
     }
 
     /// How a path tells that an engine's rule matched.
@@ -197,10 +209,6 @@ impl RoutingTable {
         let none = || rules.iter().map(|_| OnceLock::new()).collect();
         let step = self.steps.get_or_init(none).get(position)?;
         step.get_or_init(|| step_of(&rules[position])).as_ref()
-    }
-
-    fn find_families(&self) -> Families {
-        Families::among(&self.configuration.graph, &self.patterns)
     }
 
     /// Where `statement` of `session` goes, without names: what [`RoutingTable::decide`] answers, as a proxy needs it.
@@ -246,6 +254,36 @@ impl RoutingTable {
     }
 }
 
+fn compiled(configuration: &Configuration) -> Vec<Arc<RulePatterns>> {
+    RulePatterns::of(configuration)
+        .into_iter()
+        .map(Arc::new)
+        .collect()
+}
+
+/// The patterns of a configuration, of which those of rules that another has by id are its own.
+fn changed_patterns(
+    before: &Configuration,
+    patterns: &[Arc<RulePatterns>],
+    configuration: &Configuration,
+) -> Vec<Arc<RulePatterns>> {
+    let known = |rule: &Rule| {
+        let at = position_of(before, rule)?;
+        RulePatterns::are_shared((&before.graph.rules[at], before), (rule, configuration))
+            .then(|| Arc::clone(&patterns[at]))
+    };
+    let rules = configuration.graph.rules.iter();
+    rules
+        .map(|rule| known(rule).unwrap_or_else(|| Arc::new(RulePatterns::of_rule(rule, configuration))))
+        .collect()
+}
+
+/// Where a configuration has the rule with the id of another's.
+fn position_of(configuration: &Configuration, rule: &Rule) -> Option<usize> {
+    let rules = &configuration.graph.rules;
+    rules.binary_search_by_key(&rule.id, |rule| rule.id).ok()
+}
+
 /// Where each name stands first.
 fn first_positions<K: std::hash::Hash + Eq>(names: impl Iterator<Item = K>) -> FxHashMap<K, usize> {
     let mut positions = FxHashMap::default();
@@ -266,6 +304,10 @@ impl Index for RoutingTable {
 
     fn patterns(&self, position: usize) -> &RulePatterns {
         &self.patterns[position]
+    }
+
+    fn known_step(&self, position: usize) -> Option<&Step> {
+        self.step(position)
     }
 
     fn next_rule(&self, flag: u32, from: usize) -> Option<usize> {

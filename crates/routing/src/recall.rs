@@ -3,8 +3,9 @@
 //! A family is asked once for each text. The walk passes the rules that it has told not to match, and those that ask for
 //! another schema than the session's; [`crate::families`] and [`crate::chains`] say why nothing else changes.
 //!
-//! Two tables of which one was made from the other ([`RoutingTable::changed`]) share patterns. Decisions of both about one
-//! statement can share what these have told: a [`Recollection`].
+//! Two tables of one [`Pool`] share patterns, wherever their rules stand. Decisions of both about one statement can share
+//! what these have told, by their numbers in the pool: a [`Recollection`]. Which rules have a pattern, and what they do,
+//! each table knows for itself.
 
 use std::cell::RefCell;
 
@@ -16,16 +17,16 @@ use shardwright_sql::DigestOptions;
 use smallvec::SmallVec;
 
 use crate::RoutingTable;
-use crate::families::{Action, Families, NONE, text_pattern};
-
-/// What stands for the families of a table that has none.
-static NO_FAMILIES: Families = Families::NONE;
+use crate::families::{NONE, Place, Runs};
+use crate::pool::{Pool, text_pattern};
 
 /// Answers that are looked through for one that is not the next in order.
 const LOOKED_THROUGH: usize = 16;
 
-/// Positions of the rules of a family that match, ascending; `None` where the family did not tell.
-type Matches = Option<SmallVec<[u32; 32]>>;
+/// Numbers of the patterns of a family that match, ascending; `None` where the family did not tell.
+type Numbers = Option<SmallVec<[u32; 24]>>;
+/// Positions of rules, ascending.
+pub(crate) type Positions = SmallVec<[u32; 64]>;
 
 /// What the patterns of tables have told of one statement. It must not be used for another one.
 #[derive(Debug, Default)]
@@ -36,15 +37,15 @@ pub struct Recollection<'t>(RefCell<Told<'t>>);
 struct Told<'t> {
     /// As in [`Subject`].
     rewrites: u32,
-    /// By the families and the number of one.
-    matches: SmallVec<[(&'t Families, u32, Matches); 1]>,
+    /// By the pool and the number of a family.
+    matches: SmallVec<[(&'t Pool, u32, Numbers); 2]>,
     /// Whether patterns that are in no family matched, in the order in which they were asked.
-    patterns: SmallVec<[(&'t RulePatterns, bool); 8]>,
+    patterns: SmallVec<[(&'t Pool, u32, bool); 8]>,
     /// The answer that is asked for next if one decision asks what the other did.
     next: usize,
 }
 
-impl Told<'_> {
+impl<'t> Told<'t> {
     /// Forgets what was told of another text.
     fn of_text(&mut self, rewrites: u32) -> &mut Self {
         if self.rewrites != rewrites {
@@ -55,17 +56,43 @@ impl Told<'_> {
         }
         self
     }
+
+    /// Asks the family, or what it has told of this text.
+    fn of_family(&mut self, pool: &'t Pool, family: u32, subject: Subject<'_>) -> Option<&[u32]> {
+        let told = self.of_text(subject.rewrites);
+        let is_asked = |(of, number, _): &(&Pool, u32, Numbers)| *number == family && std::ptr::eq(*of, pool);
+        let at = match told.matches.iter().position(is_asked) {
+            Some(at) => at,
+            None => {
+                told.matches.push((pool, family, ask(pool, family, subject.text)));
+                told.matches.len() - 1
+            }
+        };
+        told.matches[at].2.as_deref()
+    }
+}
+
+fn ask(pool: &Pool, family: u32, text: &[u8]) -> Numbers {
+    let mut numbers = SmallVec::new();
+    pool.matching(family, text, |number| numbers.push(number))
+        .then(|| {
+            numbers.sort_unstable();
+            numbers.dedup();
+            numbers
+        })
 }
 
 /// A table, and what patterns have told of one statement.
 pub(crate) struct Recall<'t, 'r> {
     table: &'t RoutingTable,
-    families: &'t Families,
-    /// Empty where there are no families.
-    actions: &'t [Action],
+    /// Where the patterns of the table are matched together.
+    runs: Option<&'t Runs>,
     /// The session's schema as rules see it.
     schema: Option<&'r str>,
     told: &'r Recollection<'t>,
+    /// The rules of the table whose only condition is a pattern of a family that matches, by how often the text was
+    /// rewritten and the family.
+    positions: RefCell<SmallVec<[(u32, u32, Positions); 1]>>,
     /// Somebody asks again about the same statement.
     is_shared: bool,
 }
@@ -82,116 +109,116 @@ impl<'t, 'r> Recall<'t, 'r> {
         't: 'r,
     {
         told.0.borrow_mut().of_text(0).next = 0;
-        let families = table.families();
         Self {
             table,
-            families: families.unwrap_or(&NO_FAMILIES),
-            actions: families.map_or(&[], |_| table.actions()),
+            runs: table.runs(),
             schema: schema_of(&table.configuration, session),
             told,
+            positions: RefCell::default(),
             is_shared,
         }
     }
 
-    /// Asks the family, or what it has told of this text.
-    fn with_matches<R>(
+    /// Gives the rules that are in runs of a family and match, ascending; `None` where the family did not tell.
+    fn with_positions<R>(
         &self,
+        runs: &Runs,
         family: u32,
         subject: Subject<'_>,
         read: impl FnOnce(&[u32]) -> R,
     ) -> Option<R> {
-        let mut told = self.told.0.borrow_mut();
-        let told = told.of_text(subject.rewrites);
-        let is_asked = |(families, number, _): &(&Families, u32, Matches)| {
-            *number == family && std::ptr::eq(*families, self.families)
-        };
-        let at = match told.matches.iter().position(is_asked) {
+        let mut known = self.positions.borrow_mut();
+        let is_known =
+            |(rewrites, of, _): &(u32, u32, Positions)| (*rewrites, *of) == (subject.rewrites, family);
+        let at = match known.iter().position(is_known) {
             Some(at) => at,
             None => {
-                told.matches
-                    .push((self.families, family, self.ask(family, subject.text)));
-                told.matches.len() - 1
+                let mut told = self.told.0.borrow_mut();
+                let numbers = told.of_family(&self.table.pool, family, subject)?;
+                known.push((subject.rewrites, family, Positions::new()));
+                let at = known.len() - 1;
+                runs.add_with(numbers, &mut known[at].2);
+                at
             }
         };
-        told.matches[at].2.as_deref().map(read)
-    }
-
-    fn ask(&self, family: u32, text: &[u8]) -> Matches {
-        let family = self.families.families.get(family as usize)?;
-        let mut matches = SmallVec::new();
-        let pattern = |number: u32| text_pattern(self.table.patterns.get(number as usize)?);
-        family
-            .matching(text, pattern, |position| matches.push(position))
-            .then(|| {
-                matches.sort_unstable();
-                matches.dedup();
-                matches
-            })
+        Some(read(&known[at].2))
     }
 
     /// Whether a member of a family matches.
     fn told_by_family(&self, position: usize, subject: Subject<'_>) -> Option<bool> {
-        let family = self.families.rules.get(position)?.family;
+        let family = self.runs?.rules.get(position)?.family;
         if family == NONE {
             return None;
         }
-        self.with_matches(family, subject, |matches| {
-            matches.binary_search(&(position as u32)).is_ok()
-        })
+        let mut told = self.told.0.borrow_mut();
+        let numbers = told.of_family(&self.table.pool, family, subject)?;
+        let number = self.table.numbers.get(position)?;
+        Some(numbers.binary_search(number).is_ok())
     }
 
     /// What a pattern told when another decision asked it; asks it where none has.
     fn told_before(&self, position: usize, subject: Subject<'_>) -> Option<bool> {
-        if !self.is_shared {
+        let number = *self.table.numbers.get(position)?;
+        if !self.is_shared || number == NONE {
             return None;
         }
-        let patterns: &'t RulePatterns = self.table.patterns.get(position)?;
-        let pattern = text_pattern(patterns)?;
-        if pattern.opaque().is_some() {
-            return None;
-        }
+        let pool: &'t Pool = &self.table.pool;
         let mut told = self.told.0.borrow_mut();
         let told = told.of_text(subject.rewrites);
         let ahead = told.patterns[told.next..].iter().take(LOOKED_THROUGH);
         let known = ahead
             .enumerate()
-            .find(|(_, (known, _))| std::ptr::eq(*known, patterns));
-        if let Some((skipped, &(_, is_match))) = known {
+            .find(|(_, (of, known, _))| *known == number && std::ptr::eq(*of, pool));
+        if let Some((skipped, &(.., is_match))) = known {
             told.next += skipped + 1;
             return Some(is_match);
         }
-        let is_match = pattern.finds(subject.text)?;
+        let is_match = text_pattern(self.table.patterns.get(position)?)?.finds(subject.text)?;
         if told.next == told.patterns.len() {
-            told.patterns.push((patterns, is_match));
+            told.patterns.push((pool, number, is_match));
             told.next += 1;
         }
         Some(is_match)
+    }
+
+    /// The first rule of chain `flag` from its rule `position` on that does not ask for another schema.
+    fn of_schema(&self, flag: u32, position: usize) -> Option<usize> {
+        match self.place(position) {
+            Some(place) if !place.is_by_schema => Some(position),
+            _ => self.table.chains.of_schema(flag, position, self.schema),
+        }
+    }
+
+    fn place(&self, position: usize) -> Option<&'t Place> {
+        self.runs?.rules.get(position)
     }
 }
 
 impl Index for Recall<'_, '_> {
     fn next_candidate(&self, flag: u32, from: usize, subject: Subject<'_>) -> NextRule {
-        let rules = &self.families.rules;
-        let before = from.checked_sub(1).and_then(|before| self.actions.get(before));
+        let before = from.checked_sub(1).and_then(|before| self.place(before));
         let position = match before {
-            Some(before) if before.known == Some(KnownAction::Jump(flag)) => {
+            Some(before) if before.action == Some(KnownAction::Jump(flag)) => {
                 (before.landing != NONE).then_some(before.landing as usize)
             }
             _ => self.table.next_rule(flag, from),
         };
-        let position = position.and_then(|position| self.table.chains.of_schema(flag, position, self.schema));
+        let position = position.and_then(|position| self.of_schema(flag, position));
         let mut next = NextRule {
             position,
             passed: 0,
-            matches: false,
+            matched: None,
         };
+        let Some(runs) = self.runs else { return next };
+        let rules = &runs.rules;
         // From run to run, as long as no rule of them matches.
         while let Some(position) = next.position {
             let Some(&first) = rules.get(position) else { break };
             if first.end as usize == position {
+                next.matched = first.is_free.then_some(0);
                 break;
             }
-            let told = self.with_matches(first.family, subject, |matches| {
+            let told = self.with_positions(runs, first.family, subject, |matches| {
                 let behind = &matches[matches.partition_point(|&at| (at as usize) < position)..];
                 let in_run = behind.iter().take_while(|&&at| at < first.end);
                 in_run.copied().find(|&at| rules[at as usize].flag == flag)
@@ -201,13 +228,13 @@ impl Index for Recall<'_, '_> {
                 Some(Some(at)) => {
                     next.position = Some(at as usize);
                     next.passed += rules[at as usize].rank - first.rank;
-                    next.matches = true;
+                    next.matched = Some(1);
                     break;
                 }
                 Some(None) => {
                     next.passed += first.end_rank - first.rank;
                     let end = (first.end != NONE).then_some(first.end as usize);
-                    next.position = end.and_then(|end| self.table.chains.of_schema(flag, end, self.schema));
+                    next.position = end.and_then(|end| self.of_schema(flag, end));
                 }
             }
         }
@@ -220,7 +247,7 @@ impl Index for Recall<'_, '_> {
     }
 
     fn known_action(&self, position: usize) -> Option<KnownAction> {
-        self.actions.get(position)?.known
+        self.place(position)?.action
     }
 
     fn known_step(&self, position: usize) -> Option<&Step> {

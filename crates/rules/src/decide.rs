@@ -19,7 +19,7 @@ mod patterns;
 mod refused;
 mod schemas;
 
-pub use engine::{asks_only_text, only_action, step_of};
+pub use engine::{asks_nothing, asks_only_text, only_action, step_of};
 pub use index::{Index, KnownAction, NextRule, ShardOfKey, Subject, holds, remainder};
 pub use patterns::{BrokenPattern, PatternColumn, RulePatterns, refused};
 
@@ -178,7 +178,7 @@ fn scan<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>) -> Option<Bo
             evaluation.is_cut = true;
             return Some(Box::new(Outcome::Reject(given_up())));
         }
-        match run(index, evaluation, next.matches) {
+        match run(index, evaluation, next.matched) {
             Next::Continue => {}
             Next::Jumped if budget > 0 => {
                 budget -= 1;
@@ -206,19 +206,21 @@ fn given_up() -> Rejection {
     }
 }
 
-/// Runs the rule that is being looked at; `matches`: its one condition is known to hold.
-fn run<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>, matches: bool) -> Next {
-    if matches && let Some(action) = index.known_action(evaluation.position) {
+/// Runs the rule that is being looked at; `matched`: as in [`NextRule`].
+fn run<'a>(index: &'a impl Index, evaluation: &mut Evaluation<'a>, matched: Option<u32>) -> Next {
+    if let Some(patterns) = matched
+        && let Some(action) = index.known_action(evaluation.position)
+    {
         if evaluation.detail < Detail::Path {
-            return evaluation.acted(action, None);
+            return evaluation.acted(action, patterns, None);
         }
         if let Some(step) = index.known_step(evaluation.position) {
-            return evaluation.acted(action, Some(step));
+            return evaluation.acted(action, patterns, Some(step));
         }
     }
     let rule = &index.configuration().graph.rules[evaluation.position];
     match &rule.body {
-        Body::Engine(row) => engine::run(index, rule, row, evaluation, matches),
+        Body::Engine(row) => engine::run(index, rule, row, evaluation, matched),
         Body::Native { scope, step } => {
             let patterns = index.patterns(evaluation.position);
             if !native::in_scope(index, scope, &patterns.scope, evaluation) {

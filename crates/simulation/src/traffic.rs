@@ -219,12 +219,10 @@ impl Comparison {
     /// Prepares both; `assumed` stands in for what a record does not tell.
     #[must_use]
     pub fn new(left: Arc<Configuration>, right: Arc<Configuration>, assumed: Assumed) -> Self {
-        let table = RoutingTable::new(Arc::clone(&left));
-        // Most rules are in both as a rule.
-        let changed = table.changed(Arc::clone(&right));
+        let [of_left, of_right] = RoutingTable::pair(Arc::clone(&left), Arc::clone(&right));
         Self {
             moved: moved(&left, &right),
-            sides: [Side::new(left, table), Side::new(right, changed)],
+            sides: [Side::new(left, of_left), Side::new(right, of_right)],
             assumed,
             sender: None,
             moves: Moves::default(),

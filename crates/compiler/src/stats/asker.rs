@@ -290,7 +290,7 @@ impl Index for Asked<'_> {
         NextRule {
             position: of_chain,
             passed: 0,
-            matches: false,
+            matched: None,
         }
     }
 

@@ -23,14 +23,25 @@ pub(super) struct Group {
 
 /// A part of an expression that reads at most one byte, whatever that byte is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Part {
-    /// Its number in `regex-syntax`.
+pub(super) enum Part {
+    /// Its number in `regex-syntax`, which is that in `regex-automata` too.
     Assertion(u32),
     Bytes([u64; 4]),
 }
 
 impl Part {
-    fn of(hir: &Hir) -> Option<Self> {
+    /// The bytes of the set that it reads one of; `None` if it reads none.
+    pub(super) fn bytes(&self) -> Option<Vec<u8>> {
+        match self {
+            Self::Assertion(_) => None,
+            Self::Bytes(set) => {
+                let is_in = |byte: &u8| set[usize::from(byte >> 6)] >> (byte & 63) & 1 == 1;
+                Some((0..=u8::MAX).filter(is_in).collect())
+            }
+        }
+    }
+
+    pub(super) fn of(hir: &Hir) -> Option<Self> {
         match hir.kind() {
             HirKind::Look(look) => Some(Self::Assertion(look.as_repr())),
             HirKind::Literal(literal) => match *literal.0 {

@@ -9,13 +9,21 @@ use regex_automata::util::start;
 use regex_automata::{Anchored, MatchKind};
 use regex_syntax::hir::Hir;
 
+use super::scan::Table;
+
 /// Bytes of the automaton that states are made from.
 pub(super) const NFA_BYTES: usize = 64 << 20;
 /// How often the states may outgrow their memory until the family gives up.
 const MOST_CLEARINGS: usize = 2;
 
 type Caches =
-    Pool<Cache, Box<dyn Fn() -> Cache + Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe>>;
+    Pool<Memory, Box<dyn Fn() -> Memory + Send + Sync + std::panic::UnwindSafe + std::panic::RefUnwindSafe>>;
+
+/// What a thread that asks has made so far.
+struct Memory {
+    states: Cache,
+    table: Table,
+}
 
 pub(super) struct Tails {
     automaton: DFA,
@@ -41,7 +49,10 @@ impl Tails {
             .minimum_cache_clear_count(Some(MOST_CLEARINGS));
         let automaton = DFA::builder().configure(config).build_from_nfa(nfa).ok()?;
         let made_from = automaton.clone();
-        let caches: Caches = Pool::new(Box::new(move || made_from.create_cache()));
+        let caches: Caches = Pool::new(Box::new(move || Memory {
+            states: made_from.create_cache(),
+            table: Table::default(),
+        }));
         Some(Self { automaton, caches })
     }
 
@@ -49,7 +60,7 @@ impl Tails {
     pub(super) fn matching(&self, text: &[u8], from: usize, take: &mut impl FnMut(usize)) -> Option<()> {
         let automaton = &self.automaton;
         let mut guard = self.caches.get();
-        let cache = &mut *guard;
+        let cache = &mut guard.states;
         let start = start::Config::new()
             .anchored(Anchored::Yes)
             .look_behind(from.checked_sub(1).map(|before| text[before]));
@@ -81,35 +92,8 @@ impl Tails {
 
     /// Which of at most 64 expressions match anywhere in `text`, a bit for each; `None` if that cannot be told.
     pub(super) fn anywhere(&self, text: &[u8]) -> Option<u64> {
-        let automaton = &self.automaton;
         let mut guard = self.caches.get();
-        let cache = &mut *guard;
-        let start = start::Config::new().anchored(Anchored::No);
-        let mut state = automaton.start_state(cache, &start).ok()?;
-        let mut found = 0;
-        let mut add = |cache: &Cache, state: LazyStateID| {
-            for n in 0..automaton.match_len(cache, state) {
-                found |= 1_u64 << automaton.match_pattern(cache, state, n).as_usize();
-            }
-        };
-        for &byte in text {
-            let before = state;
-            state = automaton.next_state(cache, state, byte).ok()?;
-            if state.is_tagged() {
-                // What a state tells it need not tell twice.
-                if state.is_match() && state != before {
-                    add(cache, state);
-                } else if state.is_dead() {
-                    return Some(found);
-                } else if state.is_quit() {
-                    return None;
-                }
-            }
-        }
-        let state = automaton.next_eoi_state(cache, state).ok()?;
-        if state.is_match() {
-            add(cache, state);
-        }
-        Some(found)
+        let Memory { states, table } = &mut *guard;
+        table.scan(&self.automaton, states, text)
     }
 }

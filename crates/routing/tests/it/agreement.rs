@@ -330,3 +330,110 @@ proptest! {
         }
     }
 }
+
+/// Conditions that different rules share, or nearly share: the same pattern with other modifiers, negated, over the
+/// digest, by another library.
+fn shared_rule() -> impl Strategy<Value = Value> {
+    let pattern = prop_oneof![select(KEYS.to_vec()), select(PATTERNS.to_vec())];
+    let columns = (any::<bool>(), prop::bool::weighted(0.2));
+    let flags = (any::<bool>(), any::<bool>(), prop::bool::weighted(0.2));
+    let actions = (
+        0_u32..3,
+        optional(vec![0_u32, 1, 2]),
+        optional(vec![10_u32, 20]),
+        optional(vec!["x=\\0", "tenant=17 "]),
+    );
+    (pattern, columns, flags, actions, any::<bool>()).prop_map(
+        |(pattern, (is_asked, on_digest), (caseless, global, negate), actions, apply)| {
+            let (flag_in, flag_out, hostgroup, replace) = actions;
+            let text = is_asked.then_some(pattern);
+            json!({"flag_in": flag_in, "body": {"engine": {
+                "match_pattern": text, "match_digest": on_digest.then_some(pattern),
+                "negate_match_pattern": negate && text.is_some(),
+                "re_modifiers": {"caseless": caseless, "global": global},
+                "replace_pattern": text.filter(|_| !negate).and(replace).filter(|_| global),
+                "flag_out": flag_out, "destination_hostgroup": hostgroup, "apply": apply}}})
+        },
+    )
+}
+
+fn of_rules(mut rules: Vec<Value>, engine: &str, regex: &str, iterations: u32) -> Arc<Configuration> {
+    for (position, rule) in rules.iter_mut().enumerate() {
+        rule["id"] = json!(position * 10 + 1);
+        rule["address"] = json!(format!("rule.{position}"));
+    }
+    let configuration = json!({"format": 1, "engine": engine,
+        "settings": {"query_processor_iterations": iterations, "regex": regex}, "clusters": [], "hostgroups": [],
+        "users": [], "graph": {"rules": rules, "fast_routing": []}});
+    Arc::new(
+        serde_json::from_value(configuration)
+            .unwrap_or_else(|error| panic!("the strategy writes configurations: {error}")),
+    )
+}
+
+/// A statement of pieces, some with a NUL byte and some long.
+fn raw_statement() -> impl Strategy<Value = Vec<u8>> {
+    let piece = prop_oneof![
+        12 => select(PIECES.to_vec()).prop_map(|piece| piece.as_bytes().to_vec()),
+        1 => Just(b"\0".to_vec()),
+        1 => Just(b"TENANT=17 ".to_vec()),
+        1 => Just(b" tenant=17".repeat(12)),
+        1 => Just(b" /* x */ , 'y'".repeat(6_000)),
+    ];
+    prop::collection::vec(piece, 1..6).prop_map(|pieces| pieces.concat())
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(100))]
+    /// Tables that share patterns, whatever else differs, decide as each does alone and as the evaluator does.
+    #[test]
+    fn tables_that_share_patterns_decide_as_their_evaluators(
+        rules in prop::collection::vec(shared_rule(), 12..50),
+        moved_rules in any::<prop::sample::Index>(),
+        inserted in prop::collection::vec(shared_rule(), 0..4),
+        engines in [select(vec!["bundled", "proxysql-2.7"]), select(vec!["bundled", "proxysql-2.7"])],
+        libraries in [select(vec!["pcre", "re2"]), select(vec!["pcre", "re2"])],
+        iterations in 0_u32..3,
+        texts in prop::collection::vec((sent_as(), raw_statement()), 1..6),
+    ) {
+        let mut others = rules.clone();
+        let middle = moved_rules.index(others.len());
+        others.rotate_left(middle);
+        others.splice(0..0, inserted);
+        let sides = [
+            of_rules(rules, engines[0], libraries[0], iterations),
+            of_rules(others, engines[1], libraries[1], iterations),
+        ];
+        let [left, right] = sides.clone();
+        let tables = RoutingTable::pair(left, right);
+        let evaluators = sides.clone().map(Evaluator::new);
+        let changed = tables[0].changed(Arc::clone(&sides[1]));
+        let session = SessionView::default();
+        let asked = texts.iter().map(|(sent_as, text)| {
+            let ask = || Statement::new(text, Default::default()).sent_as(*sent_as);
+            (ask, [0, 1].map(|side: usize| evaluators[side].decide(&session, &ask())))
+        });
+        let asked: Vec<_> = asked.collect();
+        for round in [0, 1] {
+            for (ask, expected) in &asked {
+                let recollection = Recollection::default();
+                for side in [round % 2, 1 - round % 2, round % 2] {
+                    let shared = tables[side].dispatch_recalling(&session, &ask(), &recollection);
+                    prop_assert_eq!(&shared, &Dispatch::from(expected[side].clone()));
+                }
+                let of_changed = changed.dispatch_recalling(&session, &ask(), &recollection);
+                prop_assert_eq!(&of_changed, &Dispatch::from(expected[1].clone()));
+                prop_assert_eq!(&changed.explain(&session, &ask()), &expected[1]);
+                for side in [0, 1] {
+                    prop_assert_eq!(&tables[side].explain(&session, &ask()), &expected[side]);
+                }
+            }
+            // Families are made when tables have been asked often.
+            for _ in 0..40 {
+                for table in [&tables[0], &tables[1], &changed] {
+                    table.decide(&session, &Statement::new(b"SELECT 1", Default::default()));
+                }
+            }
+        }
+    }
+}

@@ -4,27 +4,34 @@ use shardwright_tables::{Cell, RULE_COLUMNS};
 
 use crate::decide::evaluation::{Evaluation, Next};
 use crate::decide::patterns::{RulePatterns, finds};
-use crate::decide::{Index, KnownAction, PatternColumn, Subject};
+use crate::decide::{Detail, Index, KnownAction, PatternColumn, Subject};
 use crate::{Body, EngineRule, Rule, Step};
 
-/// `matches`: the one condition of the row is known to hold.
+/// `matched`: as in [`super::NextRule`].
 pub(super) fn run(
     index: &impl Index,
     rule: &Rule,
     row: &EngineRule,
     evaluation: &mut Evaluation<'_>,
-    matches: bool,
+    matched: Option<u32>,
 ) -> Next {
     let position = evaluation.position;
-    if matches {
-        evaluation.evaluations += 1;
+    if let Some(patterns) = matched {
+        evaluation.evaluations += patterns;
     } else if !session_matches(row, evaluation)
         || !statement_matches(index, row, index.patterns(position), evaluation)
     {
         return Next::Continue;
     }
     let flag_out = row.flag_out.or_else(|| weighted_choice(row));
-    evaluation.matched(rule, &rule.address, flag_out, |evaluation| why(row, evaluation));
+    evaluation.hits.push(position as u32);
+    if evaluation.detail == Detail::Path {
+        let withheld = evaluation.withheld.of_row(row, evaluation.statement.command());
+        match index.known_step(position).filter(|_| withheld.is_none()) {
+            Some(step) => evaluation.path.push(step.clone()),
+            None => evaluation.note(rule.id, &rule.address, flag_out, |_| why(row, withheld)),
+        }
+    }
     act(rule, row, evaluation);
     if !evaluation.withheld.rewrite
         && let Some(replacement) = &row.replace_pattern
@@ -65,14 +72,21 @@ fn session_matches(row: &EngineRule, evaluation: &Evaluation<'_>) -> bool {
 
 /// Whether the only condition of a row is a pattern over the text that has to match.
 pub fn asks_only_text(row: &EngineRule, patterns: &RulePatterns) -> bool {
-    let is_free = |wanted: &Option<String>| wanted.as_deref().is_none_or(str::is_empty);
-    let of_session = [&row.username, &row.schemaname, &row.client_addr, &row.proxy_addr];
-    of_session.into_iter().all(is_free)
-        && row.proxy_port.is_none()
-        && row.digest.is_none()
+    asks_only_patterns(row)
         && patterns.of_digest().is_empty()
         && patterns.of_text().len() == 1
         && !row.negate_match_pattern
+}
+
+/// Whether a row has no condition.
+pub fn asks_nothing(row: &EngineRule, patterns: &RulePatterns) -> bool {
+    asks_only_patterns(row) && patterns.of_digest().is_empty() && patterns.of_text().is_empty()
+}
+
+fn asks_only_patterns(row: &EngineRule) -> bool {
+    let is_free = |wanted: &Option<String>| wanted.as_deref().is_none_or(str::is_empty);
+    let of_session = [&row.username, &row.schemaname, &row.client_addr, &row.proxy_addr];
+    of_session.into_iter().all(is_free) && row.proxy_port.is_none() && row.digest.is_none()
 }
 
 /// What a row does, where that is all.
@@ -204,9 +218,9 @@ pub fn step_of(rule: &Rule) -> Option<Step> {
     })
 }
 
-fn why(row: &EngineRule, evaluation: &Evaluation<'_>) -> String {
+fn why(row: &EngineRule, withheld: Option<String>) -> String {
     let conditions = conditions(row);
-    match evaluation.withheld.of_row(row, evaluation.statement.command()) {
+    match withheld {
         Some(withheld) => format!("{conditions}; {withheld}"),
         None => conditions,
     }

@@ -12,6 +12,9 @@ use crate::{
     Withheld,
 };
 
+/// Steps that most paths have at most.
+const USUAL_STEPS: usize = 16;
+
 /// What is known so far about one statement.
 pub(super) struct Evaluation<'a> {
     pub(super) session: &'a SessionView<'a>,
@@ -114,7 +117,10 @@ impl<'a> Evaluation<'a> {
             hits: Hits::new(),
             unknown: Hits::new(),
             unsure: false,
-            path: Vec::new(),
+            path: match detail {
+                Detail::Path => Vec::with_capacity(USUAL_STEPS),
+                Detail::Dispatch | Detail::Names => Vec::new(),
+            },
             steps: 0,
             is_cut: false,
             position: 0,
@@ -122,10 +128,10 @@ impl<'a> Evaluation<'a> {
         }
     }
 
-    /// Records that the rule being looked at matched with its one pattern, and does what it does. `step`: how the path
-    /// tells it.
-    pub(super) fn acted(&mut self, action: KnownAction, step: Option<&Step>) -> Next {
-        self.evaluations += 1;
+    /// Records that the rule being looked at matched when so many of its patterns were run, and does what it does. `step`:
+    /// how the path tells it.
+    pub(super) fn acted(&mut self, action: KnownAction, patterns: u32, step: Option<&Step>) -> Next {
+        self.evaluations += patterns;
         self.path.extend(step.cloned());
         self.hits.push(self.position as u32);
         match action {

@@ -35,8 +35,9 @@ pub struct NextRule {
     pub position: Option<usize>,
     /// Rules of the chain before it whose one condition, a pattern over the text, is known not to hold.
     pub passed: u32,
-    /// That is its one condition too, and it is known to hold.
-    pub matches: bool,
+    /// It is known to match, and so many patterns are run for it: one if that is its one condition, none if it has no
+    /// condition.
+    pub matched: Option<u32>,
 }
 
 /// All that a rule does which matches.
@@ -83,7 +84,7 @@ pub trait Index {
         NextRule {
             position: self.next_rule(flag, from),
             passed: 0,
-            matches: false,
+            matched: None,
         }
     }
 
@@ -97,7 +98,8 @@ pub trait Index {
         None
     }
 
-    /// How a path tells that the engine rule at `position` matched, where its [`Index::known_action`] is all that it does.
+    /// How a path tells that the engine rule at `position` matched of which nothing is withheld, where that is written down:
+    /// [`super::step_of`].
     fn known_step(&self, _position: usize) -> Option<&Step> {
         None
     }

@@ -2,6 +2,8 @@
 
 use std::io::BufRead;
 
+use memchr::memmem::Finder;
+
 use super::lines::Lines;
 use super::{MAX_STATEMENT_BYTES, ReadError, Record, Recorded, Unread, without_end};
 
@@ -49,13 +51,14 @@ pub(super) fn read(
     each: &mut dyn FnMut(&Record<'_>),
 ) -> Result<Unread, ReadError> {
     let mut entry = Entry::default();
+    let heads = Heads::new();
     let (mut begun, mut outside) = (false, 0);
     while let Some(line) = lines.next()? {
         if HEADS.iter().any(|head| line.starts_with(head)) {
             // Its first line ends the statement before it.
             entry.tell(each);
             begun = true;
-            head(&String::from_utf8_lossy(line), &mut entry);
+            heads.read(&String::from_utf8_lossy(line), &mut entry);
         } else if !begun {
             outside += 1;
         } else if entry.text.is_empty() && is_setup(line) {
@@ -84,26 +87,45 @@ fn is_setup(line: &[u8]) -> bool {
     begins(b"set timestamp=") || (begins(b"use ") && line.ends_with(b";"))
 }
 
-fn head(line: &str, entry: &mut Entry) {
-    let some = |text: Option<&str>| {
-        text.map(str::trim)
-            .filter(|text| !text.is_empty())
-            .map(str::to_owned)
-    };
-    let between = |text: &'_ str| -> Option<String> {
-        let (_, rest) = text.split_once('[')?;
-        some(rest.split(']').next())
-    };
-    if let Some(rest) = line.strip_prefix("# User@Host:") {
-        let (who, host) = rest.split_once(" @ ").unwrap_or((rest, ""));
-        *entry = Entry {
-            user: between(who).or_else(|| some(who.split('[').next())),
-            client: between(host).or_else(|| some(host.split('[').next())),
-            ..Entry::default()
+/// What comment lines are searched for.
+struct Heads {
+    host: Finder<'static>,
+    schema: Finder<'static>,
+}
+
+impl Heads {
+    fn new() -> Self {
+        Self {
+            host: Finder::new(" @ "),
+            schema: Finder::new("Schema: "),
+        }
+    }
+
+    fn read(&self, line: &str, entry: &mut Entry) {
+        let some = |text: Option<&str>| {
+            text.map(str::trim)
+                .filter(|text| !text.is_empty())
+                .map(str::to_owned)
         };
+        let between = |text: &'_ str| -> Option<String> {
+            let (_, rest) = text.split_once('[')?;
+            some(rest.split(']').next())
+        };
+        if let Some(rest) = line.strip_prefix("# User@Host:") {
+            let (who, host) = split_once(rest, &self.host).unwrap_or((rest, ""));
+            entry.user = between(who).or_else(|| some(who.split('[').next()));
+            entry.client = between(host).or_else(|| some(host.split('[').next()));
+            entry.schema = None;
+            entry.text.clear();
+        }
+        if let Some((_, rest)) = split_once(line, &self.schema) {
+            let named = rest.split_whitespace().next().filter(|word| !word.ends_with(':'));
+            entry.schema = some(named).or(entry.schema.take());
+        }
     }
-    if let Some((_, rest)) = line.split_once("Schema: ") {
-        let named = rest.split_whitespace().next().filter(|word| !word.ends_with(':'));
-        entry.schema = some(named).or(entry.schema.take());
-    }
+}
+
+fn split_once<'t>(text: &'t str, by: &Finder<'_>) -> Option<(&'t str, &'t str)> {
+    let at = by.find(text.as_bytes())?;
+    Some((&text[..at], &text[at + by.needle().len()..]))
 }
