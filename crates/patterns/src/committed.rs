@@ -46,7 +46,17 @@ impl Committed {
         }
     }
 
-    /// The pattern without the verb, in the syntax of `regex-syntax`.
+    /// The part before the verb.
+    pub(crate) fn head(&self) -> &Hir {
+        &self.head
+    }
+
+    /// The whole pattern, without the verb.
+    pub(crate) fn whole(&self) -> &Hir {
+        &self.whole
+    }
+
+    /// The same in the syntax of `regex-syntax`.
     pub(crate) fn text(&self) -> &str {
         &self.text
     }

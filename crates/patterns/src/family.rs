@@ -16,7 +16,7 @@
 //! A text contains a match of `head tail` exactly if a match of the head ends at a position at which a match of the
 //! tail begins. Therefore it does not matter where a pattern is cut, and [`Family::matching`] gives exactly the members
 //! that [`Pattern::finds`] finds. Assertions at the cut see the whole text. Every end of the head is given, of overlapping
-//! matches too. The automaton of a family without a head begins a match of every
+//! matches too; only the first one to patterns with `(*COMMIT)` behind the head. The automaton of a family without a head begins a match of every
 //! member at every byte, and tells each member that matches, not only the first.
 //!
 //! What cannot be told is no answer: more than [`MOST_ENDS`] ends, an automaton that grows beyond its memory. The caller
@@ -71,6 +71,8 @@ pub struct Family {
     /// How many parts of each member are the head; 0 if there is none.
     head_parts: usize,
     past_nul: bool,
+    /// Only the first end of the head counts.
+    first_decides: bool,
     automata: OnceLock<Option<Automata>>,
     /// The automata did not answer within their memory.
     gave_up: AtomicBool,
@@ -88,10 +90,11 @@ impl Family {
     /// Sorts patterns into families; `patterns` has each with its number, ascending. Some patterns are in none.
     pub fn among<'p>(patterns: impl IntoIterator<Item = (u32, &'p Pattern)>) -> Vec<Self> {
         let patterns: Vec<(u32, &Pattern)> = patterns.into_iter().collect();
-        let family = |members: &[u32], head_parts: usize, past_nul: bool| Self {
+        let family = |members: &[u32], past_nul: bool| Self {
             members: members.to_vec(),
-            head_parts,
+            head_parts: 0,
             past_nul,
+            first_decides: false,
             automata: OnceLock::new(),
             gave_up: AtomicBool::new(false),
         };
@@ -100,11 +103,15 @@ impl Family {
         for group in heads::groups(patterns.iter().copied()) {
             taken.extend(group.members.iter().copied());
             let chunks = chunks(&group.members, &patterns);
-            families.extend(chunks.map(|members| family(members, group.head_parts, group.past_nul)));
+            families.extend(chunks.map(|members| Self {
+                head_parts: group.head_parts,
+                first_decides: group.first_decides,
+                ..family(members, group.past_nul)
+            }));
         }
         let left = patterns.into_iter().filter(|(number, _)| !taken.contains(number));
         for group in rest::groups(left) {
-            families.push(family(&group.members, 0, group.past_nul));
+            families.push(family(&group.members, group.past_nul));
         }
         families
     }
@@ -132,8 +139,11 @@ impl Family {
         let told = match &automata.head {
             Some(head) => {
                 let mut ends = [0; MOST_ENDS];
-                let Some(count) = head.ends(text, &mut ends) else {
-                    return false;
+                let most = if self.first_decides { 1 } else { MOST_ENDS };
+                let count = match head.ends(text, &mut ends[..most]) {
+                    Some(count) => count,
+                    None if self.first_decides => 1,
+                    None => return false,
                 };
                 let mut from = ends[..count].iter();
                 from.all(|&end| automata.tails.matching(text, end, &mut take).is_some())
@@ -166,7 +176,11 @@ impl Family {
                 members.push(number);
                 continue;
             }
-            let mut parts = heads::parts(pattern.hir()?);
+            let hir = match self.head_parts {
+                0 => pattern.hir()?,
+                _ => heads::searched(pattern)?,
+            };
+            let mut parts = heads::parts(hir);
             if self.head_parts > parts.len() {
                 return None;
             }

@@ -181,6 +181,11 @@ impl Pattern {
         self.hir.as_deref()
     }
 
+    /// What it is made of, if `(*COMMIT)` stands in it.
+    pub(crate) fn committed(&self) -> Option<&Committed> {
+        self.committed.as_deref()
+    }
+
     /// A text that contains a match, short and readable where the pattern shows one; `None` where it does not. Only a
     /// proposal: an assertion or a `$` may refuse it.
     pub fn sample(&self) -> Option<Vec<u8>> {

@@ -45,8 +45,9 @@ impl Head {
         })
     }
 
-    /// The ends of all matches in `text`, overlapping ones too, ascending; `None` if there are too many.
-    pub(super) fn ends(&self, text: &[u8], ends: &mut [usize; MOST_ENDS]) -> Option<usize> {
+    /// The ends of all matches in `text`, overlapping ones too, ascending, and how many there are; `None` if there are more than
+    /// `ends` holds, which then has the first ones.
+    pub(super) fn ends(&self, text: &[u8], ends: &mut [usize]) -> Option<usize> {
         let mut count = 0;
         let mut add = |start: usize| {
             if self.is_at(text, start) {

@@ -4,6 +4,7 @@ use regex_syntax::hir::{Class, ClassBytes, Hir, HirKind};
 use rustc_hash::FxHashMap;
 
 use crate::Pattern;
+use crate::committed::Committed;
 
 /// Members of the smallest family: fewer patterns are asked one by one.
 const FEWEST_MEMBERS: usize = 8;
@@ -19,6 +20,8 @@ pub(super) struct Group {
     pub(super) members: Vec<u32>,
     pub(super) head_parts: usize,
     pub(super) past_nul: bool,
+    /// The first end of the head decides.
+    pub(super) first_decides: bool,
 }
 
 /// A part of an expression that reads at most one byte, whatever that byte is.
@@ -82,6 +85,7 @@ fn set(ranges: impl IntoIterator<Item = (u8, u8)>) -> [u64; 4] {
 /// A pattern by the parts that it begins with.
 struct Entry {
     past_nul: bool,
+    first_decides: bool,
     /// Numbers of the parts.
     beginning: Vec<u32>,
     number: u32,
@@ -93,27 +97,47 @@ pub(super) fn groups<'p>(patterns: impl IntoIterator<Item = (u32, &'p Pattern)>)
     let mut reads_byte = Vec::new();
     let mut entries = Vec::new();
     for (number, pattern) in patterns {
-        let Some(hir) = pattern.hir().filter(|hir| is_suitable(hir)) else {
+        let Some(hir) = searched(pattern).filter(|hir| is_suitable(hir)) else {
             continue;
         };
-        let beginning = beginning(hir).into_iter().map(|part| {
-            *numbers.entry(part).or_insert_with(|| {
-                reads_byte.push(matches!(part, Part::Bytes(_)));
-                reads_byte.len() as u32 - 1
-            })
-        });
+        let committed = pattern.committed();
+        let beginning = beginning(committed.map_or(hir, Committed::head))
+            .into_iter()
+            .map(|part| {
+                *numbers.entry(part).or_insert_with(|| {
+                    reads_byte.push(matches!(part, Part::Bytes(_)));
+                    reads_byte.len() as u32 - 1
+                })
+            });
         entries.push(Entry {
             past_nul: pattern.is_past_nul(),
+            first_decides: committed.is_some(),
             beginning: beginning.collect(),
             number,
         });
     }
-    entries.sort_by(|a, b| (a.past_nul, &a.beginning, a.number).cmp(&(b.past_nul, &b.beginning, b.number)));
+    let order = |entry: &Entry| (entry.past_nul, entry.first_decides);
+    entries.sort_by(|a, b| (order(a), &a.beginning, a.number).cmp(&(order(b), &b.beginning, b.number)));
     let mut groups = Vec::new();
-    for entries in entries.chunk_by(|a, b| a.past_nul == b.past_nul) {
-        split(entries, 0, &reads_byte, &mut groups);
+    for entries in entries.chunk_by(|a, b| order(a) == order(b)) {
+        if entries[0].first_decides {
+            // What decides is the end of the whole head, so a family has one of them.
+            for entries in entries.chunk_by(|a, b| a.beginning == b.beginning) {
+                split(entries, entries[0].beginning.len(), &reads_byte, &mut groups);
+            }
+        } else {
+            split(entries, 0, &reads_byte, &mut groups);
+        }
     }
     groups
+}
+
+/// What is searched for in a text: the pattern, or for one of which the first place decides, the pattern at that place.
+pub(super) fn searched(pattern: &Pattern) -> Option<&Hir> {
+    pattern
+        .committed()
+        .map(Committed::whole)
+        .or_else(|| pattern.hir())
 }
 
 /// The families of sorted entries whose first `shared` parts are alike: a family ends at the first part that differs.
@@ -138,6 +162,7 @@ fn split(entries: &[Entry], mut shared: usize, reads_byte: &[bool], groups: &mut
             members,
             head_parts: shared,
             past_nul: first.past_nul,
+            first_decides: first.first_decides,
         });
         return;
     }

@@ -4,8 +4,11 @@ use proptest::prelude::*;
 use proptest::sample::select;
 use shardwright_patterns::{Dialect, Family, Flags, Pattern};
 
-const HEADS: [&str; 9] = [
+const HEADS: [&str; 12] = [
     r"\btenant=",
+    r"\btenant=(*COMMIT)",
+    r"\b(?i:tenant)=(*COMMIT)",
+    r"\btenant:(*COMMIT)",
     "tenant=",
     "aaa",
     "(?i:tenant)=",
