@@ -182,6 +182,7 @@ fn load(writer: &MariaDb, first: u64, step: u64, pace: Duration, is_over: &Atomi
     }
 }
 
+#[allow(clippy::print_stdout, reason = "the figures are what it is run for")]
 fn measure(name: &str, proxy: &TestProxy, servers: &[MariaDb], kinds: &[Kind], writers: u64, reads: usize) {
     let is_galera = name.starts_with("Galera");
     // A replica that cannot follow shows how long it takes to ask the writer, and nothing else.
