@@ -139,6 +139,10 @@ pub(crate) struct Backend {
     /// The last entry of that session's SET history that it has.
     pub(crate) replayed: u64,
     pub(crate) idle_since: Instant,
+    /// When it was logged in.
+    pub(crate) opened: Instant,
+    /// The session whose writes `@@last_gtid` covers, as far as they were made here; 0 for none.
+    pub(crate) wrote_for: u64,
     /// Its list of warnings need not be empty.
     pub(crate) may_have_warnings: bool,
     /// Commands of the proxy's own that it answered.
@@ -233,6 +237,8 @@ impl Connect<'_> {
             insert_id: None,
             replayed: 0,
             idle_since: Instant::now(),
+            opened: Instant::now(),
+            wrote_for: 0,
             may_have_warnings: false,
             exchanges: 0,
             _permit: self.permit,
@@ -364,6 +370,8 @@ impl Backend {
             insert_id: None,
             replayed: 0,
             idle_since: Instant::now(),
+            opened: Instant::now(),
+            wrote_for: 0,
             may_have_warnings: false,
             exchanges: 0,
             _permit: permit,

@@ -132,9 +132,7 @@ impl HostgroupMembers {
 
     /// Where an open connection to `runtime` stands, which may be a member of an earlier generation.
     pub(crate) fn standing(&self, runtime: &MemberRuntime) -> Standing {
-        let is_same = |member: &HostgroupMember| {
-            (member.runtime.host.as_str(), member.runtime.port) == (runtime.host.as_str(), runtime.port)
-        };
+        let is_same = |member: &HostgroupMember| member.runtime.endpoint_is(runtime);
         let at = self.members.iter().position(is_same);
         match at.map(|at| self.places.load()[at].status) {
             Some(MemberStatus::Online) => Standing::Serves,
@@ -144,12 +142,15 @@ impl HostgroupMembers {
     }
 
     /// The member that the next statement goes to. `random` is any number. Servers that could not be reached a moment
-    /// ago are left out, unless `even_avoided`.
-    pub(crate) fn pick(&self, random: u64, even_avoided: bool) -> Option<&HostgroupMember> {
+    /// ago are left out, unless `even_avoided`, and so are those whose numbers are in `not_on`.
+    pub(crate) fn pick(&self, random: u64, even_avoided: bool, not_on: &[u64]) -> Option<&HostgroupMember> {
         let places = self.places.load();
+        let is_usable = |runtime: &MemberRuntime| {
+            (even_avoided || !runtime.is_avoided()) && !not_on.contains(&runtime.number)
+        };
         let usable = || {
             let placed = self.members.iter().zip(places.iter());
-            placed.filter(|(member, place)| place.serves() && (even_avoided || !member.runtime.is_avoided()))
+            placed.filter(|(member, place)| place.serves() && is_usable(&member.runtime))
         };
         let tier = usable().map(|(_, place)| place.tier).min()?;
         let candidates = || {
@@ -197,7 +198,7 @@ mod tests {
     fn picks(group: &HostgroupMembers, even_avoided: bool) -> Vec<String> {
         let mut hosts: Vec<String> = (0..100_000)
             .step_by(1000)
-            .filter_map(|random| group.pick(random, even_avoided))
+            .filter_map(|random| group.pick(random, even_avoided, &[]))
             .map(|member| member.runtime.host.clone())
             .collect();
         hosts.sort();
@@ -215,7 +216,7 @@ mod tests {
         );
         let to_b = (0..400_000)
             .step_by(1000)
-            .filter(|&random| group.pick(random, false).unwrap().runtime.host == "b")
+            .filter(|&random| group.pick(random, false, &[]).unwrap().runtime.host == "b")
             .count();
         assert_eq!(to_b, 300);
         assert_eq!(picks(&group, false), ["a", "b"]);

@@ -11,6 +11,8 @@ use shardwright_rules::{HostgroupId, Member, ServerTls};
 use shardwright_wire::{CapabilityFlags, Greeting};
 use tokio::sync::Semaphore;
 
+use crate::causal::Reach;
+
 /// A member of a hostgroup, shared by all workers and by all generations that have it unchanged.
 #[derive(Debug)]
 pub(crate) struct MemberRuntime {
@@ -39,6 +41,8 @@ pub(crate) struct MemberRuntime {
     version: ArcSwapOption<String>,
     /// Capabilities that its greeting did not offer; none before the first.
     lacks: AtomicU32,
+    /// What it is known to have.
+    pub(crate) reach: Reach,
 }
 
 impl MemberRuntime {
@@ -62,6 +66,7 @@ impl MemberRuntime {
             is_cut_off: AtomicBool::new(false),
             version: ArcSwapOption::empty(),
             lacks: AtomicU32::new(0),
+            reach: Reach::default(),
         }
     }
 
@@ -137,6 +142,11 @@ impl MemberRuntime {
     pub(crate) fn is_avoided(&self) -> bool {
         let until = self.avoid_until_ms.load(Ordering::Relaxed);
         until != 0 && until > self.epoch.elapsed().as_millis() as u64
+    }
+
+    /// Whether it is the same server, perhaps in another hostgroup or generation.
+    pub(crate) fn endpoint_is(&self, other: &Self) -> bool {
+        self.port == other.port && self.host == other.host
     }
 
     /// `host:port`, or the path of a socket.

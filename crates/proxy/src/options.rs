@@ -86,6 +86,10 @@ pub struct Limits {
     pub backend_idle_timeout: Duration,
     /// Time for which a server that could not be reached is left alone.
     pub backend_retry_after: Duration,
+    /// Time that a read waits for a server to catch up with what its session has written, before another one is asked.
+    pub causal_wait: Duration,
+    /// Time for which a server that did not catch up is not asked again.
+    pub causal_retry_after: Duration,
     /// Time for which a connection is kept for `LAST_INSERT_ID()`, `SHOW WARNINGS` and their kin after the statement
     /// that they would be about.
     pub brief_hold: Duration,
@@ -113,6 +117,8 @@ impl Default for Limits {
             checkout_timeout: Duration::from_secs(10),
             backend_idle_timeout: Duration::from_secs(300),
             backend_retry_after: Duration::from_secs(1),
+            causal_wait: Duration::from_millis(100),
+            causal_retry_after: Duration::from_secs(1),
             brief_hold: Duration::from_secs(10),
             max_prepared_statements: 4096,
             max_backend_statements: 256,

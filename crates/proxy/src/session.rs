@@ -10,6 +10,7 @@
 //! * [`Diagnostics`]: where questions about earlier statements can be answered.
 //! * [`HiddenVariables`]: where variables can be read that triggers may have set.
 //! * [`RoutingState`]: what earlier statements mean for the routing of the next one.
+//! * [`OwnWrites`]: what a server must have before it answers this session's reads.
 //! * [`SessionStatements`]: prepared statements.
 
 mod after_statement;
@@ -18,6 +19,7 @@ mod answer;
 mod assumed;
 mod autocommit;
 mod bound_keys;
+mod causal_reads;
 mod checkout;
 mod checkout_error;
 mod client;
@@ -31,11 +33,14 @@ mod hidden_variables;
 mod holds;
 mod kill;
 mod kill_statement;
+mod learn_writes;
 mod local_file;
 mod login;
 mod own_error;
 mod own_values;
+mod own_writes;
 mod pending_transaction;
+mod positions;
 mod prepared;
 mod prepared_here;
 mod proof;
@@ -74,6 +79,7 @@ use self::diagnostics::Diagnostics;
 use self::held::HeldConnections;
 use self::hidden_variables::HiddenVariables;
 use self::login::Login;
+use self::own_writes::OwnWrites;
 use self::pending_transaction::PendingTransaction;
 use self::query::Query;
 use self::routing_state::RoutingState;
@@ -119,6 +125,7 @@ struct Session {
     insert_id: Option<Rc<InsertId>>,
     hidden: HiddenVariables,
     routing: RoutingState,
+    own_writes: OwnWrites,
     statements: SessionStatements,
 }
 
@@ -177,6 +184,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, arrival: Arrival) {
         insert_id: None,
         hidden: HiddenVariables::default(),
         routing: RoutingState::default(),
+        own_writes: OwnWrites::default(),
         statements: SessionStatements::default(),
     };
     let welcomed = session.welcome(accepted.names_schema, accepted.seq).await;

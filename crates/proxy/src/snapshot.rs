@@ -11,6 +11,7 @@ use shardwright_rules::{
 };
 use shardwright_wire::{CapabilityFlags, ClientSecret};
 
+use crate::causal::CausalClusters;
 use crate::hostgroup_members::{HostgroupMember, HostgroupMembers};
 use crate::knowledge::Knowledge;
 use crate::members::{MemberRegistry, MemberRuntime};
@@ -77,6 +78,8 @@ pub(crate) struct Snapshot {
     pub(crate) monitor: Option<Arc<MonitorAccount>>,
     /// Throttles that statements pass.
     pub(crate) gates: Gates,
+    /// The clusters whose readers wait for what a session has written.
+    pub(crate) causal: CausalClusters,
 }
 
 /// What a snapshot is made with.
@@ -111,6 +114,7 @@ impl Snapshot {
             on_client_gone: OnClientGone::default(),
             monitor: None,
             gates: Gates::default(),
+            causal: CausalClusters::default(),
         }
     }
 
@@ -177,6 +181,7 @@ impl Snapshot {
             binds_keys: binds_keys(&configuration),
             on_client_gone: configuration.on_client_gone(),
             monitor: monitor(&configuration, context, &mut problems),
+            causal: CausalClusters::of(&configuration),
             gates: Gates::of(&configuration, context.served.map(|served| &served.gates)),
             configuration,
         };

@@ -38,6 +38,12 @@ pub(crate) struct Totals {
     pub(crate) backend_lost: Cell<u64>,
     pub(crate) session_panics: Cell<u64>,
     pub(crate) statements_prepared: Cell<u64>,
+    /// Reads for which a server was asked to catch up.
+    pub(crate) causal_waits: Cell<u64>,
+    /// How long all of them waited, microseconds.
+    pub(crate) causal_waited_us: Cell<u64>,
+    /// Reads that the writer answered because no reader had caught up.
+    pub(crate) causal_on_writer: Cell<u64>,
 }
 
 /// Adds one.
@@ -161,6 +167,9 @@ impl Counters {
                 ("Server_Connections_lost", &self.totals.backend_lost),
                 ("Session_Panics", &self.totals.session_panics),
                 ("Com_frontend_stmt_prepare", &self.totals.statements_prepared),
+                ("Causal_reads_waited", &self.totals.causal_waits),
+                ("Causal_reads_waited_us", &self.totals.causal_waited_us),
+                ("Causal_reads_on_writer", &self.totals.causal_on_writer),
             ]
             .map(|(name, cell)| (name, cell.get()))
             .to_vec(),

@@ -19,6 +19,7 @@ use crate::session_handle::SessionHandle;
 use crate::shared::{Phase, Shared};
 use crate::snapshot::Snapshot;
 use crate::stats::Counters;
+use crate::sync_connections::SyncConnections;
 
 /// A worker, on its own thread.
 pub(crate) struct Worker {
@@ -27,6 +28,7 @@ pub(crate) struct Worker {
     pub(crate) shared: Arc<Shared>,
     pub(crate) scratch: Scratch,
     pub(crate) pool: Pool,
+    pub(crate) syncs: SyncConnections,
     pub(crate) counters: Counters,
     pub(crate) base_tables: RefCell<BaseTables>,
     pub(crate) known_good: KnownGood,
@@ -44,6 +46,7 @@ impl Worker {
             place,
             scratch: Scratch::new(),
             pool: Pool::default(),
+            syncs: SyncConnections::default(),
             counters: Counters::new(shared.limits.max_digests),
             snapshot: RefCell::new(Cache::new(snapshot)),
             sessions: RefCell::default(),
@@ -158,6 +161,7 @@ impl Worker {
         self.counters.follow(&snapshot);
         let wanted = |member| snapshot.has_member(member);
         self.counters.prune(wanted);
+        self.syncs.prune(wanted);
         self.pool.prune(self.shared.limits.backend_idle_timeout, wanted);
         self.wake_all();
     }

@@ -189,6 +189,9 @@ pub struct Effects {
     pub mirror_hostgroup: Option<u32>,
     /// Whether it is written to the event log.
     pub log: Option<bool>,
+    /// It is answered by a server that has what the session has written, whatever hostgroup it is sent to.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub causal: bool,
     /// Throttles that slow it as their signals and limits say, in the order of their rules.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub throttles: Vec<Throttled>,

@@ -16,6 +16,9 @@ pub struct RoleStep {
     /// How long after a write of the same session its reads stay on the writer; 0: not at all.
     #[serde(default)]
     pub after_write_ms: u32,
+    /// A reader answers only what it has the session's own writes for; another server does otherwise.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub causal: bool,
     /// Reads that call `LAST_INSERT_ID()`, `FOUND_ROWS()` and their kin, or use user variables, may go to readers.
     #[serde(default)]
     pub session_functions_on_readers: bool,

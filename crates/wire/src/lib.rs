@@ -52,4 +52,4 @@ pub use response::{EofPacket, OkPacket, PrepareOk};
 pub use response_scanner::{Feed, ResponseScanner, ScanError, ScanEvent};
 pub use result_set::{ResultSetWriter, TextRows, first_value};
 pub use server_login::{LoginAttempt, LoginStep, Privacy, ServerLogin};
-pub use session_track::{SessionChange, session_changes};
+pub use session_track::{SessionChange, gtid_set, session_changes};

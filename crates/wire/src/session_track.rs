@@ -49,6 +49,16 @@ pub fn session_changes(block: &[u8]) -> impl Iterator<Item = Result<SessionChang
     })
 }
 
+/// The set of [`SessionChange::Gtids`]; `None`: it is written in a way that came after this was.
+#[must_use]
+pub fn gtid_set(gtids: &[u8]) -> Option<&[u8]> {
+    let mut reader = Reader::new(gtids);
+    match reader.u8() {
+        Ok(0) => reader.lenenc_bytes().ok(),
+        _ => None,
+    }
+}
+
 impl SessionChange<'_> {
     /// Appends the change to a block for [`crate::OkPacket::session_state`].
     pub fn encode(&self, block: &mut Vec<u8>) {
@@ -154,6 +164,14 @@ mod tests {
             }
             let read: Result<Vec<_>, _> = session_changes(&block).collect();
             proptest::prop_assert_eq!(read.unwrap(), written);
+        }
+    }
+
+    #[test]
+    fn executed_gtids_are_read() {
+        assert_eq!(gtid_set(b"\x00\x03a:5"), Some(&b"a:5"[..]));
+        for other in [&b""[..], b"\x01\x03a:5", b"\x00\x04a:5"] {
+            assert_eq!(gtid_set(other), None);
         }
     }
 

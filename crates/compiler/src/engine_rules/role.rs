@@ -37,6 +37,16 @@ pub(crate) fn usable_policies(program: &Program, report: &mut Diagnostics<'_>) -
             };
             report.on_unsupported(section.on_unsupported, lacking);
         }
+        if section.step.causal {
+            let lacking = Unsupported {
+                origin: section.origin,
+                field: "consistency",
+                what: "have readers wait for what the session has written",
+                lost: "a session may read less from a reader than it has written",
+                who: SupportedBy::Bundled,
+            };
+            report.on_unsupported(section.on_unsupported, lacking);
+        }
         if let Err(Inexpressible { field, what }) = check_conditions(program, section) {
             let lacking = Unsupported {
                 origin: section.origin,

@@ -4,7 +4,7 @@ use shardwright_rules::{CommentForm, ReadSelection, RoleStep, Scope, WriterHint}
 use shardwright_topology::model::{self as model, OriginId, Topology};
 
 use super::{Section, scope};
-use crate::diagnostics::{Diagnostics, SupportedBy, Unsupported};
+use crate::diagnostics::Diagnostics;
 
 /// Every read/write policy.
 pub(super) fn roles(topology: &Topology, report: &mut Diagnostics<'_>) -> Vec<Section<RoleStep>> {
@@ -16,16 +16,6 @@ pub(super) fn roles(topology: &Topology, report: &mut Diagnostics<'_>) -> Vec<Se
 }
 
 fn role(policy: &model::ReadWritePolicy, report: &mut Diagnostics<'_>) -> Section<RoleStep> {
-    if policy.consistency == model::Consistency::Causal {
-        let lacking = Unsupported {
-            origin: policy.origin,
-            field: "consistency",
-            what: "read causally",
-            lost: "a session may read less than it has written",
-            who: SupportedBy::Nobody,
-        };
-        report.on_unsupported(policy.on_unsupported, lacking);
-    }
     let reads = match &policy.reads {
         model::ReadSelection::All => ReadSelection::All,
         model::ReadSelection::Only(matches) => {
@@ -47,6 +37,7 @@ fn role(policy: &model::ReadWritePolicy, report: &mut Diagnostics<'_>) -> Sectio
                 form: CommentForm::Pairs,
             }),
             after_write_ms: u32::try_from(policy.after_write_ms).unwrap_or(u32::MAX),
+            causal: policy.consistency == model::Consistency::Causal,
             session_functions_on_readers: policy
                 .allow_on_readers
                 .contains(&model::ReadClass::SessionFunctions),

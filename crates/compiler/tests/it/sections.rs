@@ -409,9 +409,9 @@ fn what_an_engine_cannot_do_is_told() {
         .missing_key
         .begin = MissingBegin::FirstStatement;
     build.shards(vec![("a".into(), integers([1]), Some(ClusterId(0)), None)]);
-    build
-        .policy("default", &["shard-*"], ReadSelection::All)
-        .after_write_ms = 500;
+    let policy = build.policy("default", &["shard-*"], ReadSelection::All);
+    policy.after_write_ms = 500;
+    policy.consistency = Consistency::Causal;
     let raw = build.raw();
     build.block(
         "legacy",
@@ -437,6 +437,7 @@ fn what_an_engine_cannot_do_is_told() {
       SW320: proxysql-2.7 cannot open a transaction where its first statement with a key goes; the bundled engine can
       SW320: proxysql-2.7 cannot find a key in predicates on `tenant` of ``: its patterns spell ASCII letters, digits and _; the bundled engine can
       SW320: proxysql-2.7 cannot keep a session's reads on the writer after a write; bundled can; `on_unsupported: approximate` or `skip` accepts that a session that has just written may read an older state from a reader
+      SW320: proxysql-2.7 cannot have readers wait for what the session has written; bundled can; `on_unsupported: approximate` or `skip` accepts that a session may read less from a reader than it has written
     ");
 }
 

@@ -142,6 +142,7 @@ pub(crate) fn bundled() -> Configuration {
         reads: ReadSelection::All,
         writer_hint: None,
         after_write_ms: 500,
+        causal: false,
         session_functions_on_readers: false,
     };
     let shards = vec![shard(136, "shop-14"), shard(137, "shop-14")];

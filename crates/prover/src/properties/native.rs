@@ -43,17 +43,19 @@ pub(super) fn step(
     }
     match step {
         NativeStep::Map(map) => map_transitions(configuration, map, sender, state, next),
-        NativeStep::Role(_) => {
+        NativeStep::Role(role) => {
             let reader = state
                 .cluster(configuration, sender)
                 .and_then(|cluster| cluster.reader);
             // Only a SELECT is provably a read.
             if let Some(reader) = reader.filter(|_| sender.kind == StatementKind::Select) {
-                next.push(Transition::Continue(State {
+                let mut read = State {
                     hostgroup: Some(reader.0),
                     placed: true,
                     ..state.clone()
-                }));
+                };
+                read.effects.causal |= role.causal;
+                next.push(Transition::Continue(read));
             }
             next.push(Transition::Continue(state));
         }

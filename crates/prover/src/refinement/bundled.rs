@@ -88,7 +88,8 @@ impl<'c> View<'c> {
                         && scope.takes_all_of_its_users()
                         && role.reads == ReadSelection::All
                         && role.writer_hint.is_none()
-                        && role.after_write_ms == 0;
+                        && role.after_write_ms == 0
+                        && !role.causal;
                 }
                 NativeStep::StopIfPlaced => may_be_over = true,
                 NativeStep::Delay(_) | NativeStep::Throttle(_) | NativeStep::NoMultiplex => {}

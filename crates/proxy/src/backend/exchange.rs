@@ -144,6 +144,9 @@ impl Backend {
                 }
                 Ok(feed.event)
             });
+            if arrived.is_pending() && self.member.is_cut_off() {
+                return Poll::Ready(Err(BackendError::TakenOver));
+            }
             match ready!(arrived)?? {
                 ScanEvent::More => {}
                 ScanEvent::Complete => return Poll::Ready(Ok(())),

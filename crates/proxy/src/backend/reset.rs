@@ -93,6 +93,7 @@ impl Backend {
         self.is_suspect = false;
         self.may_have_warnings = false;
         self.insert_id = None;
+        self.wrote_for = 0;
         self.replayed = 0;
         self.names = None;
     }

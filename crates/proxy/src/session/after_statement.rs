@@ -44,6 +44,9 @@ impl Session {
                 if is_partial {
                     return Err(End::Closed);
                 }
+                if !shape.is_safe_read() && !shape.is_session_setup() {
+                    self.note_lost_write(&held);
+                }
                 let error = error.for_client();
                 if held.holds.is_empty() {
                     self.refuse(seq, &error).await
@@ -93,6 +96,7 @@ impl Session {
         self.learn_insert_id(&mut held, shape, answered.insert_id);
         self.hidden
             .note(held.hostgroup, &held.backend, routed.statement, answered.failed);
+        self.learn_own_writes(&mut held, routed, answered.status);
         self.learn_holds(&mut held, routed, &answered);
         if !shape.is_safe_read() && !routed.statement.is_session_setup() && !is_transaction_bound(shape) {
             self.routing.last_write = Some(Instant::now());

@@ -152,6 +152,7 @@ impl Session {
         if outcome.status.is_some_and(|status| !is_open(status)) {
             held.holds.remove(Holds::TRANSACTION);
         }
+        self.learn_commit(held, &outcome);
         Ok(())
     }
 }

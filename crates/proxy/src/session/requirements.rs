@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shardwright_rules::HostgroupId;
+use smallvec::SmallVec;
 
 use super::holds::Holds;
 
@@ -34,6 +35,8 @@ pub(super) struct Requirements {
     pub(super) begins: bool,
     /// It may be about tables.
     pub(super) is_work: bool,
+    /// Members that lack what it must see, by their numbers.
+    pub(super) not_on: SmallVec<[u64; 2]>,
 }
 
 impl Requirements {
@@ -54,6 +57,7 @@ impl Requirements {
             opens: false,
             begins: false,
             is_work: false,
+            not_on: SmallVec::new(),
         }
     }
 }

@@ -20,6 +20,7 @@ impl Session {
         self.send_ok(seq, b"").await
     }
 
+    /// What the client has written stays written: its reads go on waiting for that.
     fn begin_anew(&mut self, schema: Option<Arc<str>>) {
         self.held.release_all(&self.worker);
         // Idle connections with this session's state are another's from now on.

@@ -103,8 +103,13 @@ impl Search<'_> {
         let mut reason = None;
         for attempt in 0..=group.members.len() {
             let random = self.worker.random();
-            let avoided = || group.pick(random, true).filter(|_| even_avoided && attempt == 0);
-            let Some(member) = group.pick(random, false).or_else(avoided) else {
+            let not_on = &self.requirements.not_on;
+            let avoided = || {
+                group
+                    .pick(random, true, not_on)
+                    .filter(|_| even_avoided && attempt == 0)
+            };
+            let Some(member) = group.pick(random, false, not_on).or_else(avoided) else {
                 break;
             };
             match self.connection_to(&member.runtime, deadline).await {

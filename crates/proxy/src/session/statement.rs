@@ -316,6 +316,7 @@ impl Session {
             opens: !self.pending.is_empty() && is_work,
             begins: is_work,
             is_work: is_work || shape.class == StatementClass::Show,
+            not_on: Default::default(),
         }
     }
 
@@ -329,7 +330,10 @@ impl Session {
 
     /// A connection for a statement whose tables are what the router took them for.
     pub(super) async fn obtain(&mut self, routed: &RoutedStatement<'_>) -> Result<Held, CheckoutError> {
-        let mut held = self.check_out(&routed.requirements).await?;
+        let mut held = match routed.effects.causal {
+            true => self.check_out_caught_up(&routed.requirements).await?,
+            false => self.check_out(&routed.requirements).await?,
+        };
         match self.confirm(&mut held, routed).await {
             Ok(()) => Ok(held),
             Err(error) => {

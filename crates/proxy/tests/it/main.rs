@@ -13,6 +13,8 @@ mod apply;
 mod authentication;
 mod autocommit;
 mod bound_keys;
+mod causal;
+mod causal_trials;
 mod changing_hands;
 mod compression;
 mod crash;

@@ -175,20 +175,24 @@ fn step(id: u32, step: NativeStep) -> Rule {
     }
 }
 
-fn reads(after_write_ms: u32) -> NativeStep {
+fn reads(after_write_ms: u32, causal: bool) -> NativeStep {
     NativeStep::Role(Box::new(RoleStep {
         reads: ReadSelection::All,
         writer_hint: None,
         after_write_ms,
+        causal,
         session_functions_on_readers: false,
     }))
 }
 
 /// Tenants by a comment, transactions that wait for their key, and reads on readers.
-fn by_key(configuration: &mut Configuration, after_write_ms: u32) {
+fn by_key(configuration: &mut Configuration, after_write_ms: u32, causal: bool) {
     with_readers(configuration);
     configuration.graph.rules = map_alone(tenants_by_comment("sim"));
-    configuration.graph.rules.push(step(2000, reads(after_write_ms)));
+    configuration
+        .graph
+        .rules
+        .push(step(2000, reads(after_write_ms, causal)));
 }
 
 /// Rules that ask for the schema and the flag, and leave a flag to the next statement.
@@ -221,7 +225,7 @@ fn by_flag(configuration: &mut Configuration) {
                 ..EngineRule::default()
             },
         ),
-        step(30, reads(0)),
+        step(30, reads(0, true)),
         flagged(
             40,
             5,
@@ -415,13 +419,20 @@ fn agree(change: fn(&mut Configuration)) {
 #[test]
 fn sessions_with_keys_are_simulated_as_they_are() {
     let _schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
-    agree(|configuration| by_key(configuration, 0));
+    agree(|configuration| by_key(configuration, 0, false));
 }
 
 #[test]
 fn sessions_that_read_what_they_wrote_are_simulated_as_they_are() {
     let _schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
-    agree(|configuration| by_key(configuration, 3_600_000));
+    agree(|configuration| by_key(configuration, 3_600_000, false));
+}
+
+/// A server that has executed the writes has them: reads stay on the readers that they are routed to.
+#[test]
+fn sessions_that_read_their_writes_on_readers_are_simulated_as_they_are() {
+    let _schemas = SCHEMAS.lock().unwrap_or_else(PoisonError::into_inner);
+    agree(|configuration| by_key(configuration, 0, true));
 }
 
 #[test]

@@ -255,6 +255,7 @@ fn without_readers() -> Setup {
                 reads: ReadSelection::All,
                 writer_hint: None,
                 after_write_ms: 0,
+                causal: false,
                 session_functions_on_readers: false,
             };
             configuration.graph.rules.push(Rule {

@@ -115,6 +115,7 @@ fn with_readers() -> Setup {
                 reads: ReadSelection::All,
                 writer_hint: None,
                 after_write_ms: 0,
+                causal: false,
                 session_functions_on_readers: true,
             };
             configuration.graph.rules.push(Rule {

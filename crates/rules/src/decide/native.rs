@@ -134,8 +134,16 @@ pub(super) fn role(
     }
     evaluation.hostgroup = Some(reader.0);
     evaluation.placed = true;
-    evaluation.matched(rule, &rule.address, None, |_| {
-        format!("a read, to the readers of {}", cluster.name)
+    evaluation.effects.causal |= step.causal;
+    evaluation.matched(rule, &rule.address, None, |evaluation| {
+        let readers = format!("a read, to the readers of {}", cluster.name);
+        match (step.causal, evaluation.session.since_write_ms) {
+            (false, _) => readers,
+            (true, None) => format!("{readers}; after a write of the session, to one that has it"),
+            (true, Some(_)) => format!(
+                "{readers}; the session has written: to one that has it, or to the writer if none has it soon"
+            ),
+        }
     });
     Next::Continue
 }

@@ -99,6 +99,9 @@ impl World {
                 if let Some(shard) = route.shard {
                     line += &format!(" {}", shard.short());
                 }
+                if route.effects.causal {
+                    line += " behind own writes";
+                }
                 if let Some(delay) = route.effects.delay_ms {
                     line += &format!(" after {delay} ms");
                 }

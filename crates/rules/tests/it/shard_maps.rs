@@ -362,6 +362,23 @@ fn policies_send_provable_reads_to_readers() {
         &fresh(500),
         &[("/* tenant=17 */ SELECT a FROM t", "11 tenants/t17")],
     );
+    // Whether the session has written or not: who sends the read sees to it.
+    for since_write_ms in [None, Some(0)] {
+        let causal = World {
+            since_write_ms,
+            ..policy(json!({"causal": true}))
+        };
+        check(
+            &causal,
+            &[
+                (
+                    "/* tenant=17 */ SELECT a FROM t",
+                    "11 tenants/t17 behind own writes",
+                ),
+                ("/* tenant=17 */ SELECT a FROM t FOR UPDATE", "10 tenants/t17"),
+            ],
+        );
+    }
     let hinted = policy(json!({"writer_hint": {"word": "primary", "form": "pairs"}}));
     check(
         &hinted,

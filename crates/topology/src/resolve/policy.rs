@@ -32,6 +32,7 @@ object! {
         "consistency",
         "What a session may see: `causal` reads its own writes on readers too (bundled).",
     )
+    .page("See [own writes on readers](#own-writes-on-readers).")
     .or(Consistency::Eventual);
     ALLOW_ON_READERS: WordList<ReadClass> = words(
         "allow_on_readers",

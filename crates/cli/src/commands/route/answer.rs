@@ -197,6 +197,12 @@ impl Answer {
             effects
                 .mirror_hostgroup
                 .map(|copy| ("copied to", format!("hostgroup {copy}"))),
+            effects.causal.then(|| {
+                (
+                    "waits for",
+                    "what its session has written, or goes to the writer".to_owned(),
+                )
+            }),
             flag("logged", effects.log),
             effects
                 .next_query_flag_in
