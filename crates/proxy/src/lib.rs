@@ -16,6 +16,7 @@ mod backend_statements;
 mod base_tables;
 mod bound;
 mod channel;
+mod checks;
 mod connection_ids;
 mod control;
 mod descriptors;

@@ -8,6 +8,7 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 use shardwright_wire::auth::RsaKey;
 
+use crate::checks::RefusedApps;
 use crate::connection_ids::ConnectionIds;
 use crate::control::Control;
 use crate::half_open::HalfOpen;
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) connection_ids: Arc<ConnectionIds>,
     /// Clusters whose statements for the writer wait.
     pub(crate) pauses: Pauses,
+    /// Apps whose checks are refused.
+    pub(crate) refused_apps: RefusedApps,
     users: Mutex<FxHashMap<Arc<str>, Arc<AtomicUsize>>>,
     table_changes: AtomicU64,
 }
@@ -76,6 +79,7 @@ impl Shared {
             half_open: HalfOpen::new(options.limits.max_half_open),
             connection_ids,
             pauses: Pauses::default(),
+            refused_apps: RefusedApps::default(),
             users: Mutex::default(),
             table_changes: AtomicU64::new(0),
         }

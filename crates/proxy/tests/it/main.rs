@@ -14,6 +14,7 @@ mod authentication;
 mod autocommit;
 mod bound_keys;
 mod changing_hands;
+mod checks;
 mod compression;
 mod crash;
 mod failures;
