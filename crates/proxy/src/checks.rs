@@ -5,8 +5,6 @@
 
 mod answer;
 mod question;
-mod refused;
 mod server;
 
-pub(crate) use self::refused::RefusedApps;
 pub(crate) use self::server::CheckServer;

@@ -41,6 +41,7 @@ mod pool;
 mod proxy;
 mod reading;
 mod refuse;
+mod refused_apps;
 mod secrets;
 mod server_version;
 mod session;

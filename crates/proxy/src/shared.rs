@@ -8,13 +8,13 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 use shardwright_wire::auth::RsaKey;
 
-use crate::checks::RefusedApps;
 use crate::connection_ids::ConnectionIds;
 use crate::control::Control;
 use crate::half_open::HalfOpen;
 use crate::options::{Limits, Options};
 use crate::pauses::Pauses;
 use crate::permit::Permit;
+use crate::refused_apps::RefusedApps;
 use crate::server_version::ServerVersion;
 use crate::tls::Tls;
 use crate::validate::Problem;
