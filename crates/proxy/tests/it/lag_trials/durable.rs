@@ -1,6 +1,6 @@
 //! The long form: a durable replica, and what the throttle, the published loop and nothing come to.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use mysql::Conn;
