@@ -58,6 +58,8 @@ long: packages ## The tests with many more cases (hours; with PROXYSQL_BIN again
 		SHARDWRIGHT_CLIENTS=all SHARDWRIGHT_CROWD=10000 SHARDWRIGHT_SOAK=1200 SHARDWRIGHT_TRIALS=20 \
 		SHARDWRIGHT_CAUSAL_TRIALS=5000 \
 		$(CARGO) test --release --workspace --locked --no-fail-fast
+	SHARDWRIGHT_LAG_TRIALS=10 $(CARGO) test --release --locked --package shardwright-proxy --test it -- \
+		--test-threads=1 --nocapture lag_trials::durable throttle_signals
 	scripts/install-mysql
 	SHARDWRIGHT_MYSQLD=$(CURDIR)/target/mysql/mysqld SHARDWRIGHT_CLIENTS=all \
 		$(CARGO) test --release --locked --package shardwright --test clients -- --skip what_passes

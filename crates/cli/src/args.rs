@@ -3,6 +3,7 @@
 mod ask;
 mod output;
 mod serve;
+mod simulate;
 mod switchover;
 mod targets;
 
@@ -16,6 +17,7 @@ pub(crate) use self::ask::{
 };
 pub(crate) use self::output::{Annotate, Color, Format, ReportFile, ReportKind};
 pub(crate) use self::serve::{Proxy, ProxyLimits, Refuse};
+pub(crate) use self::simulate::{LagUnit, Simulate};
 pub(crate) use self::switchover::Switchover;
 pub(crate) use self::targets::{Foreign, Ownership, Selection};
 
@@ -100,6 +102,7 @@ pub(crate) enum Command {
     Test(Test),
     Prove(Prove),
     Traffic(Traffic),
+    Simulate(Simulate),
     Graph(Graph),
     Report(Report),
     Diff(Diff),

@@ -18,6 +18,7 @@ mod report;
 mod route;
 mod schema;
 mod show;
+mod simulate;
 mod switchover;
 mod test;
 mod traffic;
@@ -43,6 +44,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Route(args) => route::run(args, global, ui),
         Command::Prove(args) => prove::run(args, global, ui),
         Command::Traffic(args) => traffic::run(args, global, ui),
+        Command::Simulate(args) => simulate::run(args, global, ui),
         Command::Graph(args) => graph::run(args, global, ui),
         Command::Report(args) => report::run(args, global, ui),
         Command::Diff(args) => diff::run(args, global, ui),

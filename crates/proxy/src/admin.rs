@@ -2,6 +2,7 @@
 
 mod grammar;
 mod pausing;
+mod refusing;
 mod rows;
 mod servers;
 mod tables;
@@ -150,6 +151,8 @@ impl Session for AdminSession {
             Some(AdminStatement::Pause { cluster, time }) => self.pause(&cluster, time, rows),
             Some(AdminStatement::Resume(cluster)) => self.resume(&cluster, rows),
             Some(AdminStatement::Prefer(server)) => self.prefer(&server, rows),
+            Some(AdminStatement::RefuseApp { app, time }) => self.refuse_app(&app, time, rows),
+            Some(AdminStatement::AllowApp(app)) => self.allow_app(&app, rows),
             None => self.sql(text, rows),
         }
     }

@@ -28,6 +28,8 @@ pub struct Options {
     pub listen: Listen,
     /// Where administrators connect; port 0 takes a free one.
     pub admin: SocketAddr,
+    /// Where jobs ask by HTTP whether they may write; `None`: nowhere. There is no login: it tells how far replicas are behind.
+    pub checks: Option<SocketAddr>,
     /// Directory of the durable state; created when it is absent. One proxy at a time.
     pub data_dir: PathBuf,
     /// Password of the admin user `admin`; without one the admin address must be loopback.
@@ -53,6 +55,7 @@ impl Options {
         Self {
             listen: Listen::Only(listen),
             admin,
+            checks: None,
             data_dir: data_dir.into(),
             admin_password: None,
             workers: None,

@@ -10,6 +10,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use shardwright_mysqlite::Server;
 
 use crate::admin;
+use crate::checks::CheckServer;
 use crate::connection_ids::ConnectionIds;
 use crate::control::{Control, RestoreError, listed};
 use crate::descriptors;
@@ -102,11 +103,16 @@ impl Proxy {
             shared,
             threads,
             admin: None,
+            checks: None,
         };
         // On an error, dropping what runs ends it.
         let admin = admin?;
         running.admin_address = admin.local_addr();
         running.admin = Some(admin);
+        if let Some(address) = options.checks {
+            let checks = CheckServer::start(running.shared.clone(), address);
+            running.checks = Some(checks.map_err(|source| StartError::Listen { address, source })?);
+        }
         let opened = running.shared.control.open_listeners();
         opened.map_err(|problems| StartError::Listeners(listed(&problems)))?;
         Ok(running)
@@ -149,6 +155,7 @@ pub struct RunningProxy {
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
     admin: Option<Server>,
+    checks: Option<CheckServer>,
 }
 
 impl RunningProxy {
@@ -165,6 +172,11 @@ impl RunningProxy {
     /// Where administrators connect.
     pub fn admin_address(&self) -> SocketAddr {
         self.admin_address
+    }
+
+    /// Where jobs ask whether they may write, if anywhere.
+    pub fn checks_address(&self) -> Option<SocketAddr> {
+        self.checks.as_ref().map(CheckServer::local_addr)
     }
 
     /// Connections of administrators that are there.
@@ -199,6 +211,9 @@ impl RunningProxy {
         self.shared.advance(Phase::Stopping);
         if let Some(admin) = self.admin.take() {
             admin.shutdown();
+        }
+        if let Some(checks) = self.checks.take() {
+            checks.shutdown();
         }
         self.join();
     }

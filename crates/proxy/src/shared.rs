@@ -14,6 +14,7 @@ use crate::half_open::HalfOpen;
 use crate::options::{Limits, Options};
 use crate::pauses::Pauses;
 use crate::permit::Permit;
+use crate::refused_apps::RefusedApps;
 use crate::server_version::ServerVersion;
 use crate::tls::Tls;
 use crate::validate::Problem;
@@ -50,6 +51,8 @@ pub(crate) struct Shared {
     pub(crate) connection_ids: Arc<ConnectionIds>,
     /// Clusters whose statements for the writer wait.
     pub(crate) pauses: Pauses,
+    /// Apps whose checks are refused.
+    pub(crate) refused_apps: RefusedApps,
     users: Mutex<FxHashMap<Arc<str>, Arc<AtomicUsize>>>,
     table_changes: AtomicU64,
 }
@@ -76,6 +79,7 @@ impl Shared {
             half_open: HalfOpen::new(options.limits.max_half_open),
             connection_ids,
             pauses: Pauses::default(),
+            refused_apps: RefusedApps::default(),
             users: Mutex::default(),
             table_changes: AtomicU64::new(0),
         }

@@ -33,7 +33,7 @@ pub(crate) struct ClusterSignals {
     pub(crate) gates: Vec<Arc<Gate>>,
 }
 
-/// What servers are asked for throttles.
+/// What servers are asked beyond how they are.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Questions {
     /// What they have written and applied.
@@ -42,6 +42,8 @@ pub(crate) struct Questions {
     pub(crate) flow_control: bool,
     /// Status variables of the writer.
     pub(crate) status: BTreeSet<String>,
+    /// The table of heartbeats that says how far replicas are behind, instead of replication itself.
+    pub(crate) heartbeat: Option<String>,
 }
 
 impl Gates {

@@ -55,4 +55,7 @@ pub struct Monitor {
     pub user: String,
     /// Where its password is; `None` for an empty one.
     pub password: Option<SecretReference>,
+    /// `database.table` of pt-heartbeat, plain names, which says how far replicas are behind; `None`: replication says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub heartbeat: Option<String>,
 }

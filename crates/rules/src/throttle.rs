@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 use crate::{Address, OnUnknown};
 pub use level::Level;
 pub use reading::Reading;
-pub use regulator::{Change, Regulator};
+pub use regulator::{Change, LOOK_EVERY, Regulator};
 
 /// The status variable that has a word of its own in the language.
 pub const THREADS_RUNNING: &str = "Threads_running";

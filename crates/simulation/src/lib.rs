@@ -2,6 +2,7 @@
 //!
 //! * [`route_tests`] runs the cases that a project writes down, measures what they cover, and makes mutants of a
 //!   configuration to see whether they notice.
+//! * [`replay`] has a throttle look at a recorded series of its signal.
 //! * [`script`] sends the statements of a text and shows the rules that each of them met.
 //! * [`traffic`] reads recorded traffic and compares where two configurations send it.
 //! * [`visits`] shows the rules that a decision asked, and why those that did not match did not.
@@ -10,6 +11,7 @@
 //! proxy's does after each statement, which is taken to succeed. A test of the proxy compares the two.
 
 mod parameters;
+pub mod replay;
 pub mod route_tests;
 pub mod script;
 mod session;

@@ -55,7 +55,7 @@ const FIREWALL: Kept = Kept {
 };
 
 /// What the rest of a project decides.
-const KEPT: [(&str, Kept); 25] = [
+const KEPT: [(&str, Kept); 26] = [
     ("mysql-query_processor_iterations", COMPILED),
     ("mysql-query_processor_regex", COMPILED),
     ("mysql-query_digests", DIGESTS),
@@ -84,6 +84,13 @@ const KEPT: [(&str, Kept); 25] = [
     ),
     ("mysql-monitor_username", MONITOR),
     ("mysql-monitor_password", MONITOR),
+    (
+        "mysql-monitor_replication_lag_use_percona_heartbeat",
+        Kept {
+            why: "the same table says for every engine how far replicas are behind",
+            instead: "write `heartbeat` in `monitor`",
+        },
+    ),
     (
         "mysql-monitor_enabled",
         Kept {

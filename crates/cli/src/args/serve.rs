@@ -28,6 +28,9 @@ pub(crate) struct Proxy {
     /// The address of the admin port
     #[arg(long, default_value = "127.0.0.1:6032", value_name = "ADDR")]
     pub(crate) admin: SocketAddr,
+    /// Where jobs ask by HTTP whether they may write, as they ask Freno; such as 127.0.0.1:9777. There is no login
+    #[arg(long, value_name = "ADDR")]
+    pub(crate) checks: Option<SocketAddr>,
     /// The directory of applied configurations
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: PathBuf,

@@ -31,6 +31,7 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
             otherwise: DEFAULT_LISTEN,
         },
     };
+    options.checks = args.checks;
     options.admin_password = admin_password(args)?;
     options.allow_secret_commands = args.allow_secret_commands;
     options.server_version = args.server_version.clone();
@@ -55,10 +56,12 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
         false => None,
     };
     let proxy = Proxy::start(options).map_err(|error| CommandError::failed(error.to_string()))?;
+    let checks = proxy.checks_address();
     ui.message(&format!(
-        "ready listen={} admin={}",
+        "ready listen={} admin={}{}",
         proxy.listen_places().join(","),
-        proxy.admin_address()
+        proxy.admin_address(),
+        checks.map_or_else(String::new, |address| format!(" checks={address}"))
     ));
     if let Some(refusing) = &refusing {
         ui.status(&format!("refuses for ProxySQL: {}", refusing.listen_line()));

@@ -37,6 +37,7 @@ mod rule_sets;
 mod session_statements;
 mod sessions;
 mod signals;
+mod simulate;
 mod support;
 mod supposing;
 mod switchover;

@@ -90,10 +90,15 @@ fn differences(topology: &Topology, report: &mut Diagnostics<'_>) {
 
 fn monitor(topology: &Topology, report: &mut Diagnostics<'_>) -> Option<Monitor> {
     let monitor = topology.monitor.as_ref()?;
+    if monitor.heartbeat.is_some() && report.engine != EngineId::Bundled {
+        let what = "heartbeats are compared with the local time of each replica, so servers must run in UTC, and the oldest row of the table counts: delete those of former sources";
+        report.difference(monitor.origin, "heartbeat", what);
+    }
     Some(Monitor {
         address: report.address(monitor.origin),
         user: monitor.user.to_string(),
         password: password(&monitor.password.source, monitor.origin, report),
+        heartbeat: monitor.heartbeat.as_deref().map(str::to_owned),
     })
 }
 

@@ -286,6 +286,15 @@ fn script(topology: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+#[test]
+fn heartbeats_are_a_variable_of_proxysql() {
+    let topology = "monitor: {user: watcher, password: {env: PASSWORD}, heartbeat: percona.heartbeat}\n";
+    let heartbeat = "SET mysql-monitor_replication_lag_use_percona_heartbeat='percona.heartbeat';";
+    assert!(script(topology).contains(heartbeat));
+    insta::assert_snapshot!(told(topology, EngineId::Proxysql27), @"info SW322: on proxysql-2.7, heartbeats are compared with the local time of each replica, so servers must run in UTC, and the oldest row of the table counts: delete those of former sources");
+    insta::assert_snapshot!(told(topology, EngineId::Bundled), @"");
+}
+
 /// `mysql-interfaces` and `mysql-threads` are read at the start: loaded they are set back, so they are saved before.
 #[test]
 fn what_proxysql_reads_at_its_start_is_saved_before_it_is_loaded() {

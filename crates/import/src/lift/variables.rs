@@ -45,6 +45,7 @@ const FIREWALL: &str = "mysql-firewall_whitelist_enabled";
 const FIREWALL_TEXT: &str = "mysql-firewall_whitelist_errormsg";
 const ALSO_READER: &str = "mysql-monitor_writer_is_also_reader";
 const LAG_WHEN_NULL: &str = "mysql-monitor_slave_lag_when_null";
+const HEARTBEAT: &str = "mysql-monitor_replication_lag_use_percona_heartbeat";
 const MONITOR: &str = "mysql-monitor_username";
 const INTERFACES: &str = "mysql-interfaces";
 
@@ -156,7 +157,9 @@ impl Variables {
                 .rows
                 .get("mysql-monitor_password")
                 .is_none_or(|(value, _)| !value.is_empty());
+            let heartbeat = self.rows.remove(HEARTBEAT).map(|(table, _)| table);
             lift.configuration.monitor = Some(Monitor {
+                heartbeat: heartbeat.filter(|table| !table.is_empty()),
                 address: lift.address("global_variables.mysql-monitor_username".to_owned(), &row),
                 user: value,
                 password: password.then(|| SecretReference::Env("MONITOR_PASSWORD".to_owned())),

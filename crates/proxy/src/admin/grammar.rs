@@ -7,6 +7,9 @@ use shardwright_wire::{MysqlError, errors};
 
 use crate::control::Expected;
 
+/// The longest that an app is refused: a year.
+const MOST_MINUTES: u64 = 525_600;
+
 /// A statement of the admin port's own.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum AdminStatement {
@@ -34,6 +37,15 @@ pub(super) enum AdminStatement {
     Resume(String),
     /// `SHARDWRIGHT PREFER 'server'`: the server writes, in a cluster in which every server could.
     Prefer(String),
+    /// `SHARDWRIGHT REFUSE APP 'app' FOR minutes`: its checks are refused.
+    RefuseApp {
+        /// As it stands in the path of its checks.
+        app: String,
+        /// When it ends by itself.
+        time: Duration,
+    },
+    /// `SHARDWRIGHT ALLOW APP 'app'`: they are not any more.
+    AllowApp(String),
     /// `EXPLAIN ROUTE 'statement' [FOR 'user'] [SCHEMA 'schema']`
     Explain(Explain),
 }
@@ -71,9 +83,18 @@ pub(super) fn parse(text: &str) -> Result<Option<AdminStatement>, MysqlError> {
             let server = words.string()?;
             return words.end(AdminStatement::Prefer(server));
         }
+        if words.take("REFUSE") {
+            let statement = refuse(&mut words)?;
+            return words.end(statement);
+        }
+        if words.take("ALLOW") {
+            words.expect("APP", "the form is SHARDWRIGHT ALLOW APP 'app'")?;
+            let app = words.string()?;
+            return words.end(AdminStatement::AllowApp(app));
+        }
         words.expect(
             "APPLY",
-            "SHARDWRIGHT is followed by OBSERVE, RELOAD, APPLY, PAUSE, RESUME or PREFER",
+            "SHARDWRIGHT is followed by OBSERVE, RELOAD, APPLY, PAUSE, RESUME, PREFER, REFUSE or ALLOW",
         )?;
         let statement = apply(&mut words)?;
         return words.end(statement);
@@ -104,6 +125,19 @@ fn pause(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
     let time = words.number().and_then(|ms| u64::try_from(ms).ok());
     let time = time.map(Duration::from_millis).ok_or_else(|| syntax(FORM))?;
     Ok(AdminStatement::Pause { cluster, time })
+}
+
+fn refuse(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
+    const FORM: &str = "the form is SHARDWRIGHT REFUSE APP 'app' FOR minutes, with 1 to 525600 minutes";
+    words.expect("APP", FORM)?;
+    let app = words.string()?;
+    words.expect("FOR", FORM)?;
+    let minutes = words.number().and_then(|minutes| u64::try_from(minutes).ok());
+    let minutes = minutes.filter(|minutes| (1..=MOST_MINUTES).contains(minutes));
+    Ok(AdminStatement::RefuseApp {
+        app,
+        time: Duration::from_secs(60 * minutes.ok_or_else(|| syntax(FORM))?),
+    })
 }
 
 fn apply(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
@@ -260,6 +294,17 @@ mod tests {
             parse("SHARDWRIGHT PREFER 'clusters.shop.servers.b'").unwrap(),
             Some(AdminStatement::Prefer("clusters.shop.servers.b".into()))
         );
+        assert_eq!(
+            parse("SHARDWRIGHT REFUSE APP 'archive' FOR 30").unwrap(),
+            Some(AdminStatement::RefuseApp {
+                app: "archive".into(),
+                time: Duration::from_secs(1800),
+            })
+        );
+        assert_eq!(
+            parse("SHARDWRIGHT ALLOW APP 'archive'").unwrap(),
+            Some(AdminStatement::AllowApp("archive".into()))
+        );
         assert_eq!(parse("SELECT 1").unwrap(), None);
         assert_eq!(parse("EXPLAIN SELECT 1").unwrap(), None);
         assert_eq!(parse("SHARDWRIGHTS").unwrap(), None);
@@ -279,6 +324,10 @@ mod tests {
             "SHARDWRIGHT PAUSE 'clusters.shop'",
             "SHARDWRIGHT PAUSE 'clusters.shop' FOR ever",
             "SHARDWRIGHT RESUME",
+            "SHARDWRIGHT REFUSE APP 'archive'",
+            "SHARDWRIGHT REFUSE APP 'archive' FOR 0",
+            "SHARDWRIGHT REFUSE APP 'archive' FOR 99999999999999999999",
+            "SHARDWRIGHT ALLOW 'archive'",
             "EXPLAIN ROUTE SELECT 1",
         ] {
             assert!(parse(text).is_err(), "{text}");

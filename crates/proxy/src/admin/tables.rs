@@ -6,7 +6,7 @@ use shardwright_rules::tables::{self, Column};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 use shardwright_wire::MysqlError;
 
-use super::{pausing, rows, servers, throttles};
+use super::{pausing, refusing, rows, servers, throttles};
 use crate::shared::Shared;
 use crate::stats::WorkerFigures;
 
@@ -39,6 +39,12 @@ const TABLES: &[AdminTable] = &[
         columns: &[],
         more: OF_PAUSES,
         rows: pausing::pauses,
+    },
+    AdminTable {
+        name: "stats_shardwright_refused_apps",
+        columns: &[],
+        more: refusing::COLUMNS,
+        rows: refusing::rows,
     },
     AdminTable {
         name: "stats_shardwright_throttles",

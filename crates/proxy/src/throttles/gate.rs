@@ -143,7 +143,7 @@ impl Gate {
     }
 
     /// Whether it has ended for good.
-    fn has_ended(&self) -> bool {
+    pub(crate) fn has_ended(&self) -> bool {
         self.throttle.ends_at_s.is_some_and(|end_s| {
             let now = SystemTime::now().duration_since(UNIX_EPOCH);
             now.is_ok_and(|now| now.as_secs() >= end_s)

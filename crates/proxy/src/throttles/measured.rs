@@ -22,8 +22,10 @@ const LEAST_STEP: Duration = Duration::from_millis(50);
 /// What a look at a server has shown. What is missing was not asked, or the server does not say.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Measures {
-    /// `Seconds_Behind_Source`, as long as replication runs.
+    /// `Seconds_Behind_Source`, as long as replication runs; or what heartbeats say.
     pub(crate) lag_ms: Option<u64>,
+    /// Whether heartbeats say it: then it is exact.
+    pub(crate) by_heartbeat: bool,
     /// What is in its binary log.
     pub(crate) written: Option<Positions>,
     /// What it has applied as a replica.
@@ -169,7 +171,10 @@ impl MeasuredServer {
         let Some(behind) = behind else {
             return in_seconds;
         };
-        let value = behind.time.as_secs_f64() * 1000.0;
+        let value = match measures.by_heartbeat {
+            true => lag_ms as f64,
+            false => behind.time.as_secs_f64() * 1000.0,
+        };
         if behind.or_more {
             // Further back than the looks reach, whole seconds are fine enough.
             return Reading::of(value.max(lag_ms as f64));

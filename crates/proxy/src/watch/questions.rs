@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::heartbeat::{self, LARGEST_LAG_S};
+
 use shardwright_rules::roles::{GaleraSight, GroupSight, ServerSight, Source};
 use shardwright_rules::{ClusterKind, ReadOnlyCheck, Words};
 use shardwright_wire::{MysqlError, TextRows};
@@ -29,8 +31,6 @@ const SOURCES: [&[u8]; 3] = [
 ];
 /// A statement that the server does not know.
 const PARSE_ERROR: u16 = 1064;
-/// A replica is never further behind than this: what is said to be is nonsense. Servers were seen to say 2e16 s.
-const LARGEST_LAG_S: u64 = 10 * 365 * 86_400;
 
 /// What servers have written and applied: MariaDB's positions, MySQL's set.
 const POSITIONS: [&str; 3] = ["gtid_binlog_pos", "gtid_slave_pos", "gtid_executed"];
@@ -72,6 +72,13 @@ pub(super) async fn look(
         ClusterKind::Replication { .. } => {
             let sources = sources(backend, patience).await?;
             (sight.source, sight.lag_ms) = source_and_lag(sources.as_ref());
+            if let Some(table) = &questions.heartbeat {
+                sight.lag_ms = match sight.source {
+                    // It follows nobody: there is nothing that it could be behind of.
+                    Source::None => None,
+                    _ => heartbeat::lag_ms(backend, table, patience).await?,
+                };
+            }
         }
         ClusterKind::Galera(_) => {
             let states = named_values(backend.exchange_rows(STATES, patience).await?);
@@ -88,6 +95,7 @@ pub(super) async fn look(
     }
     let measures = Measures {
         lag_ms: sight.lag_ms,
+        by_heartbeat: questions.heartbeat.is_some(),
         written: POSITIONS_WRITTEN
             .iter()
             .find_map(|name| variables.positions(name)),

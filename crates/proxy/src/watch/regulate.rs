@@ -4,13 +4,12 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use shardwright_rules::roles::WatchedCluster;
+use shardwright_rules::throttle::LOOK_EVERY;
 use tokio::time::sleep;
 
 use super::watcher::Watcher;
 
-/// From one look at what is measured to the next.
-const INTERVAL: Duration = Duration::from_millis(100);
-/// The same while nothing is measured.
+/// From one look at what is measured to the next, while nothing is measured.
 const IDLE_INTERVAL: Duration = Duration::from_millis(500);
 
 /// Regulates until it is aborted.
@@ -18,7 +17,7 @@ pub(super) async fn run(watcher: Rc<Watcher>) {
     let began = Instant::now();
     loop {
         let is_idle = regulate(&watcher, began);
-        sleep(if is_idle { IDLE_INTERVAL } else { INTERVAL }).await;
+        sleep(if is_idle { IDLE_INTERVAL } else { LOOK_EVERY }).await;
     }
 }
 

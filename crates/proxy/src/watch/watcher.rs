@@ -92,18 +92,27 @@ impl Watcher {
         self.judge(&snapshot, &watched);
     }
 
-    /// What a server is asked for throttles: status variables only of those that write.
+    /// What a server is asked beyond how it is: status variables only of those that write.
     pub(super) fn questions(&self, of: &Watched) -> Questions {
         let snapshot = self.snapshot();
+        let monitor = snapshot.configuration.monitor.as_ref();
+        let heartbeat = monitor.and_then(|monitor| monitor.heartbeat.clone());
         let Some(signals) = snapshot.gates.signals(&of.cluster) else {
-            return Questions::default();
+            return Questions {
+                heartbeat,
+                ..Questions::default()
+            };
         };
         let roles = self.shared.control.knowledge.roles(&of.cluster);
         let writes = roles.is_some_and(|roles| roles.writers().any(|writer| *writer == of.member.server));
         match writes {
-            true => signals.questions.clone(),
+            true => Questions {
+                heartbeat,
+                ..signals.questions.clone()
+            },
             false => Questions {
                 positions: signals.questions.positions,
+                heartbeat,
                 ..Questions::default()
             },
         }

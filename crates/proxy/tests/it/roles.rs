@@ -65,6 +65,7 @@ fn watched(configuration: &mut Configuration, kind: &ClusterKind, ports: &[u16])
         address: "monitor".into(),
         user: "monitor".into(),
         password: None,
+        heartbeat: None,
     });
     let reads = EngineRule {
         match_pattern: Some(r"/\* read \*/".into()),
@@ -102,7 +103,7 @@ pub(crate) fn replication() -> ClusterKind {
 }
 
 /// The servers that answer reads now.
-fn readers(client: &mut Conn) -> BTreeSet<String> {
+pub(crate) fn readers(client: &mut Conn) -> BTreeSet<String> {
     (0..40)
         .map(|_| value(client, "SELECT /* read */ @@server_id"))
         .collect()

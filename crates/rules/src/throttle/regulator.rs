@@ -28,6 +28,8 @@ use std::time::Duration;
 use super::{Reading, Signal, SignalSource, Throttle};
 use crate::OnUnknown;
 
+/// From one look at what is known of a signal to the next.
+pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 /// The longest time between two looks that the delay is moved for.
 const LONGEST_STEP: Duration = Duration::from_secs(1);
 /// The delay at most doubles or halves in this time.

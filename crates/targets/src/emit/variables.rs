@@ -15,6 +15,7 @@ const ADMIN_PORT: &str = "admin-mysql_ifaces";
 /// The variables that switch the firewall on and give its message.
 pub(super) const FIREWALL_ENABLED: &str = "mysql-firewall_whitelist_enabled";
 pub(super) const FIREWALL_MESSAGE: &str = "mysql-firewall_whitelist_errormsg";
+const HEARTBEAT: &str = "mysql-monitor_replication_lag_use_percona_heartbeat";
 const MONITOR_PASSWORD: &str = "mysql-monitor_password";
 
 /// Variables with their values.
@@ -49,6 +50,9 @@ pub(super) fn variables(configuration: &Configuration) -> Variables {
     let mut notes = Vec::new();
     if let Some(monitor) = &configuration.monitor {
         all.push(("mysql-monitor_username".to_owned(), monitor.user.clone()));
+        if let Some(table) = &monitor.heartbeat {
+            all.push((HEARTBEAT.to_owned(), table.clone()));
+        }
         match &monitor.password {
             // A placeholder would make the monitor take every server for broken.
             Some(reference) => notes.push(format!(

@@ -30,6 +30,8 @@ pub struct Monitor {
     pub user: Arc<str>,
     /// Its password.
     pub password: Secret,
+    /// `database.table` of pt-heartbeat, which says how far replicas are behind.
+    pub heartbeat: Option<Arc<str>>,
 }
 
 /// Which engines `engine_settings` are for; one family is every version of it.
