@@ -1,9 +1,11 @@
 //! A Galera cluster of MariaDB servers on loopback.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
 use crate::eventually::eventually;
 use crate::mariadb::{LaunchError, MariaDb, Options};
+use crate::network::Network;
 use crate::reserved_port::ReservedPort;
 
 /// The library of Debian's package `galera-4`.
@@ -18,11 +20,13 @@ pub struct Galera {
     pub servers: Vec<MariaDb>,
     nodes: Vec<Node>,
     options: Options,
+    network: Option<Network>,
 }
 
-/// The ports of a server in its group.
+/// Where a server is in its group.
 #[derive(Debug)]
 struct Node {
+    host: IpAddr,
     group: ReservedPort,
     /// Where it takes what it has missed.
     increments: ReservedPort,
@@ -40,8 +44,25 @@ impl Galera {
     /// # Panics
     /// When there are no free ports.
     pub fn start(count: usize, options: &Options) -> Result<Self, LaunchError> {
+        Self::start_in(None, count, options)
+    }
+
+    /// The same, the first server on the other side of a network if there is one.
+    ///
+    /// # Errors
+    /// [`LaunchError`]
+    ///
+    /// # Panics
+    /// When there are no free ports.
+    pub fn start_in(network: Option<Network>, count: usize, options: &Options) -> Result<Self, LaunchError> {
         let port = || ReservedPort::new().expect("a free port");
-        let node = |_| Node {
+        let host = |at: usize| match (&network, at) {
+            (None, _) => Ipv4Addr::LOCALHOST.into(),
+            (Some(network), 0) => network.there(),
+            (Some(network), _) => network.here(),
+        };
+        let node = |at| Node {
+            host: host(at),
             group: port(),
             increments: port(),
             state: port(),
@@ -50,6 +71,7 @@ impl Galera {
             servers: Vec::new(),
             nodes: (0..count).map(node).collect(),
             options: options.clone(),
+            network,
         };
         for at in 0..count {
             let server = MariaDb::start(galera.node_options(at, at == 0))?;
@@ -76,13 +98,13 @@ impl Galera {
         let peers: Vec<String> = self
             .nodes
             .iter()
-            .map(|node| node.group.address().to_string())
+            .map(|node| node.at(&node.group).to_string())
             .collect();
         let peers = if is_first { String::new() } else { peers.join(",") };
         let provider = format!(
             "gmcast.listen_addr=tcp://{};ist.recv_addr={};gcache.size=16M",
-            node.group.address(),
-            node.increments.address()
+            node.at(&node.group),
+            node.at(&node.increments)
         );
         let options = self
             .options
@@ -91,16 +113,36 @@ impl Galera {
             .arg(format!("--wsrep-provider={PROVIDER}"))
             .arg("--wsrep-cluster-name=shardwright")
             .arg(format!("--wsrep-node-name=node{at}"))
-            .arg(format!("--wsrep-node-address={}", node.group.address()))
+            .arg(format!("--wsrep-node-address={}", node.at(&node.group)))
             .arg(format!("--wsrep-cluster-address=gcomm://{peers}"))
             .arg(format!("--wsrep-provider-options={provider}"))
             .arg("--wsrep-sst-method=rsync")
-            .arg(format!("--wsrep-sst-receive-address={}", node.state.address()))
+            .arg(format!("--wsrep-sst-receive-address={}", node.at(&node.state)))
             .arg("--binlog-format=ROW")
             .arg("--innodb-autoinc-lock-mode=2");
+        let options = match &self.network {
+            Some(network) if at == 0 => network.beyond(options),
+            Some(network) => Options {
+                host: Some(network.here()),
+                ..options
+            },
+            None => options,
+        };
         match is_first {
             true => options.arg("--wsrep-new-cluster"),
             false => options,
         }
+    }
+
+    /// The network to the first server, if it is on the other side of one.
+    #[must_use]
+    pub fn network(&self) -> Option<&Network> {
+        self.network.as_ref()
+    }
+}
+
+impl Node {
+    fn at(&self, port: &ReservedPort) -> SocketAddr {
+        (self.host, port.number()).into()
     }
 }
