@@ -3,7 +3,7 @@
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::eventually::eventually;
+use crate::eventually::{eventually, poll_until};
 use crate::mariadb::{LaunchError, MariaDb, Options};
 use crate::network::Network;
 use crate::reserved_port::ReservedPort;
@@ -12,6 +12,8 @@ use crate::reserved_port::ReservedPort;
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 /// How long a server may take to join: it copies all files of another.
 const JOINS_WITHIN: Duration = Duration::from_secs(90);
+/// How long a server that was stopped or cut off may take to join again by itself.
+const JOINS_AGAIN_WITHIN: Duration = Duration::from_secs(30);
 
 /// A Galera cluster; all servers can write.
 #[derive(Debug)]
@@ -91,6 +93,51 @@ impl Galera {
             let state = self.servers[at].run(sql);
             state.is_ok_and(|rows| rows.iter().any(|row| row.contains(&Some("Synced".to_owned()))))
         });
+    }
+
+    /// Has every server join again, whatever was done to it: killed, stopped, or cut off.
+    ///
+    /// # Errors
+    /// [`LaunchError`] of a server that does not start again.
+    ///
+    /// # Panics
+    /// When a server does not join.
+    pub fn heal(&mut self) -> Result<(), LaunchError> {
+        if let Some(network) = &self.network {
+            network.mend();
+        }
+        for at in 0..self.servers.len() {
+            // A process that is gone needs no signal.
+            let _resumed = self.servers[at].resume();
+            let is_running = self.servers[at].root().is_ok();
+            let is_part = || self.is_part(at).then_some(());
+            if !is_running || poll_until(JOINS_AGAIN_WITHIN, is_part).is_err() {
+                self.servers[at].restart()?;
+                self.wait_for(at);
+            }
+        }
+        eventually(JOINS_WITHIN, || {
+            (0..self.servers.len()).all(|at| self.is_part(at))
+        });
+        Ok(())
+    }
+
+    /// Whether a server has everything, and sees every other one.
+    fn is_part(&self, at: usize) -> bool {
+        let sql = "SHOW GLOBAL STATUS WHERE variable_name IN \
+                   ('wsrep_local_state_comment', 'wsrep_cluster_status', 'wsrep_cluster_size')";
+        let rows = self.servers[at].run(sql).unwrap_or_default();
+        let mut values: Vec<String> = rows
+            .into_iter()
+            .filter_map(|row| row.into_iter().nth(1)?)
+            .collect();
+        values.sort();
+        values
+            == [
+                self.servers.len().to_string(),
+                "Primary".to_owned(),
+                "Synced".to_owned(),
+            ]
     }
 
     fn node_options(&self, at: usize, is_first: bool) -> Options {

@@ -14,6 +14,7 @@ mod engine;
 mod eventually;
 mod galera;
 mod guarded;
+mod haproxy;
 mod mariadb;
 mod network;
 mod normalise;
@@ -37,6 +38,7 @@ pub use engine::{Arrival, EngineClient, Handle, NumberedServers, Reply, Rig, Via
 pub use eventually::{DeadlineExceeded, eventually, poll_until};
 pub use galera::Galera;
 pub use guarded::GuardedProcess;
+pub use haproxy::HaProxy;
 pub use mariadb::{Flavour, LaunchError, MYSQLD, MariaDb, Options, three_shards};
 pub use network::Network;
 pub use normalise::Normaliser;

@@ -2,18 +2,14 @@
 
 use std::collections::BTreeSet;
 use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use shardwright_rules::{ClusterKind, Failback, Group, HostgroupId};
-use shardwright_testkit::{Galera, Network, eventually, poll_until};
+use shardwright_testkit::{Galera, Network, eventually};
 
 use crate::roles::{mariadb, prepare, setup, told};
 use crate::support::{PATIENCE, start, value};
-
-/// How long a server that was stopped or cut off may take to join again by itself.
-const JOINS_WITHIN: Duration = Duration::from_secs(30);
 
 static CLUSTER: LazyLock<Mutex<Galera>> = LazyLock::new(|| {
     let network = Network::if_possible("a Galera server whose network is cut");
@@ -26,41 +22,11 @@ static CLUSTER: LazyLock<Mutex<Galera>> = LazyLock::new(|| {
 /// allows that.
 pub(crate) fn cluster() -> MutexGuard<'static, Galera> {
     let mut galera = CLUSTER.lock().unwrap_or_else(PoisonError::into_inner);
-    whole(&mut galera);
+    galera.heal().unwrap();
     galera.servers[0]
         .run("DROP DATABASE IF EXISTS t; CREATE DATABASE t")
         .unwrap();
     galera
-}
-
-/// Has every server join again, whatever was done to it.
-pub(crate) fn whole(galera: &mut Galera) {
-    if let Some(network) = galera.network() {
-        network.mend();
-    }
-    for at in 0..galera.servers.len() {
-        galera.servers[at].resume().unwrap();
-        let is_part = || is_synced(galera, at).then_some(());
-        if !is_running(galera, at) || poll_until(JOINS_WITHIN, is_part).is_err() {
-            galera.servers[at].restart().unwrap();
-            galera.wait_for(at);
-        }
-    }
-    eventually(JOINS_WITHIN, || {
-        (0..galera.servers.len()).all(|at| is_synced(galera, at))
-    });
-}
-
-fn is_running(galera: &Galera, at: usize) -> bool {
-    galera.servers[at].root().is_ok()
-}
-
-fn is_synced(galera: &Galera, at: usize) -> bool {
-    let sql = "SHOW GLOBAL STATUS WHERE variable_name IN ('wsrep_local_state_comment', 'wsrep_cluster_status', 'wsrep_cluster_size')";
-    let rows = galera.servers[at].run(sql).unwrap_or_default();
-    let mut values: Vec<String> = rows.into_iter().filter_map(|row| row[1].clone()).collect();
-    values.sort();
-    values == ["3", "Primary", "Synced"]
 }
 
 /// One writer, which stays the writer until it fails.

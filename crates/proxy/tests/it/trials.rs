@@ -202,7 +202,7 @@ fn with_equals(galera: &mut Galera, fault: Fault) -> Trial {
     eventually(PATIENCE, || {
         running.acknowledged() >= after + 100 && survivor.acknowledged() >= direct + 20
     });
-    galera::whole(galera);
+    galera.heal().unwrap();
     let mut admin = proxy.admin();
     eventually(PATIENCE, || told(&mut admin, "a1", "reads") == "yes");
     // The writer may have moved on, because it helped the first to join. The first comes back when it is asked to.
