@@ -8,6 +8,7 @@ mod cpu_time;
 pub mod crowd;
 pub mod decisions;
 mod endpoint;
+pub mod failover;
 pub mod lint_time;
 mod machine;
 pub mod once;
