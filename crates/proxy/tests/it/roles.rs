@@ -39,7 +39,7 @@ fn watched(configuration: &mut Configuration, kind: &ClusterKind, addresses: &[S
     let server = |at: usize| -> Member {
         Member {
             server: format!("clusters.a.servers.a{}", at + 1).into(),
-            host: addresses[at].ip().to_string().into(),
+            host: addresses[at].ip().to_string(),
             ..member("a", addresses[at].port(), 20)
         }
     };
@@ -217,6 +217,31 @@ fn a_writer_that_hangs_is_left_and_stays_left_after_a_restart_of_the_proxy() {
     eventually(PATIENCE, || {
         told(&mut admin, "a1", "writes").contains("promoted later")
     });
+}
+
+#[test]
+fn a_promotion_ends_the_wait_for_a_writer_that_hangs() {
+    let servers = Replication::start(2, &mariadb()).unwrap();
+    prepare(&servers.servers[0]);
+    let proxy = start(&setup(replication(), &servers.servers));
+    let mut client = proxy.connect(None);
+    assert_eq!(value(&mut client, "SELECT @@server_id"), "1");
+    eventually(PATIENCE, || readers(&mut client) == set(&["2"]));
+    let mut admin = proxy.admin();
+    servers.servers[0].pause().unwrap();
+    std::thread::scope(|scope| {
+        let in_flight = scope.spawn(|| error(&mut client, "DO 'what a writer would do'"));
+        let used = "SELECT SUM(ConnUsed) FROM stats_mysql_connection_pool";
+        eventually(PATIENCE, || value(&mut admin, used) == "1");
+        // Whoever promotes has noticed sooner than the monitor.
+        servers.promote(1);
+        eventually(PATIENCE, || {
+            told(&mut admin, "a1", "seen").contains("no answer, and another server was promoted")
+        });
+        assert_eq!(in_flight.join().unwrap().0, 2013);
+    });
+    assert_eq!(value(&mut client, "SELECT @@server_id"), "2");
+    servers.servers[0].resume().unwrap();
 }
 
 #[test]
