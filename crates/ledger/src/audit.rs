@@ -6,7 +6,8 @@ use std::time::{Duration, Instant};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 
-use crate::load::{Ledger, Load};
+use crate::ledger::Ledger;
+use crate::load::Load;
 
 /// How often a server is asked again.
 const AGAIN: Duration = Duration::from_millis(50);

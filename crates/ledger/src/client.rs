@@ -6,8 +6,9 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Opts};
 
 use crate::answers::{self, Answer};
-use crate::load::Shared;
+
 use crate::pace::Pace;
+use crate::shared::Shared;
 
 /// After an error, so that a server that refuses at once is not asked without end.
 const PAUSE: Duration = Duration::from_millis(10);

@@ -13,9 +13,18 @@
 mod answers;
 mod audit;
 mod client;
+mod ledger;
 mod load;
 mod pace;
+mod running;
+mod shared;
+mod table;
+mod told;
 
 pub use answers::{ErrorKind, reason};
 pub use audit::{Audit, Found};
-pub use load::{Errors, Gap, Ledger, Load, Running, Table};
+pub use ledger::{Gap, Ledger};
+pub use load::Load;
+pub use running::Running;
+pub use table::Table;
+pub use told::Errors;
