@@ -1,8 +1,8 @@
 //! How long inserts are away, and what becomes of them, when the writer of a cluster fails behind different proxies: the same
 //! servers, the same load and the same faults, one proxy after the other.
 
-mod proxies;
-mod servers;
+pub(crate) mod proxies;
+pub(crate) mod servers;
 mod summary;
 
 use std::num::NonZeroU32;
@@ -31,13 +31,29 @@ const BACK_WITHIN: Duration = Duration::from_secs(60);
 /// How long whoever promotes a replica takes to notice the fault.
 const NOTICES_AFTER: Duration = Duration::from_secs(1);
 
-/// What to measure.
+/// The programs that are compared, beside the HAProxy of the machine.
 #[derive(Clone, Debug)]
-pub struct Plan {
+pub struct Programs {
     /// The `shardwright` program.
     pub shardwright: PathBuf,
     /// The ProxySQL, if there is one.
     pub proxysql: Option<PathBuf>,
+}
+
+impl Programs {
+    /// The proxies that there are.
+    pub(crate) fn proxies(&self) -> Vec<Proxy> {
+        let mut proxies = vec![Proxy::Shardwright, Proxy::Haproxy];
+        proxies.extend(self.proxysql.as_ref().map(|_| Proxy::Proxysql));
+        proxies
+    }
+}
+
+/// What to measure.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The proxies.
+    pub programs: Programs,
     /// How often each proxy meets each fault.
     pub rounds: u32,
     /// Clients that insert.
@@ -108,10 +124,7 @@ pub(crate) struct Sample {
 /// # Errors
 /// Something does not start, or servers do not do what they are told.
 pub fn run(plan: &Plan, mut progress: impl FnMut(&str)) -> Result<Report, BenchError> {
-    let mut proxies = vec![Proxy::Shardwright, Proxy::Haproxy];
-    if plan.proxysql.is_some() {
-        proxies.push(Proxy::Proxysql);
-    }
+    let mut proxies = plan.programs.proxies();
     let mut samples = Vec::new();
     for &cluster in &plan.clusters {
         let mut servers = Servers::start(cluster)?;
@@ -137,7 +150,7 @@ fn trial(
     proxy: Proxy,
     round: u32,
 ) -> Result<Sample, BenchError> {
-    let in_front = InFront::start(plan, proxy, servers)?;
+    let in_front = InFront::start(&plan.programs, proxy, servers)?;
     let load = Load {
         targets: vec![login(in_front.address())],
         table: Table::new(SCHEMA, "ha"),

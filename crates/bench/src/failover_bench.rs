@@ -4,7 +4,7 @@ use std::num::NonZeroU32;
 use std::path::PathBuf;
 
 use clap::Args;
-use shardwright_bench::failover::{self, Cluster, Fault, Plan};
+use shardwright_bench::failover::{self, Cluster, Fault, Plan, Programs};
 use shardwright_bench::{BenchError, Report};
 
 #[derive(Args)]
@@ -25,8 +25,10 @@ pub(crate) struct Arguments {
 
 pub(crate) fn run(arguments: &Arguments, progress: impl FnMut(&str)) -> Result<Report, BenchError> {
     let plan = Plan {
-        shardwright: crate::beside("shardwright")?,
-        proxysql: arguments.proxysql.clone(),
+        programs: Programs {
+            shardwright: crate::beside("shardwright")?,
+            proxysql: arguments.proxysql.clone(),
+        },
         rounds: arguments.rounds,
         clients: arguments.clients,
         rate: arguments.rate,

@@ -18,6 +18,7 @@ pub mod prove_time;
 pub mod proxysql;
 mod report;
 mod resident;
+pub mod scaling;
 pub mod shards;
 mod statistics;
 mod sysbench;

@@ -6,6 +6,7 @@ mod failover_bench;
 mod pattern_bench;
 mod proxy_bench;
 mod proxysql_bench;
+mod scaling_bench;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -22,7 +23,7 @@ use shardwright_bench::{
 #[derive(Parser)]
 #[command(name = "bench")]
 struct Arguments {
-    /// All of them, with their defaults, when none is named; all but patterns and proxysql, which need a program of its own, and failover, which takes half an hour.
+    /// All of them, with their defaults, when none is named; all but patterns and proxysql, which need a program of its own, and failover and scaling, which take half an hour.
     #[command(subcommand)]
     benchmark: Option<Benchmark>,
     /// Where raw figures are written.
@@ -39,6 +40,8 @@ enum Benchmark {
     Crowd(crowd_bench::Arguments),
     /// Inserts while the writer of replicas and of Galera fails, behind the bundled proxy, HAProxy, and ProxySQL where there is one.
     Failover(failover_bench::Arguments),
+    /// Reads and writes on a Galera cluster with 16 to 256 clients that connect anew for each, behind the same proxies.
+    Scaling(scaling_bench::Arguments),
     /// Time and memory to compile 200 to 1,000,000 shards, whole process, how they grow, and what the trees cost.
     Compile {
         /// Larger projects are left out.
@@ -108,6 +111,7 @@ impl Benchmark {
             Self::Proxy(options) => proxy_bench::run(options, progress)?,
             Self::Crowd(options) => crowd_bench::run(options, progress)?,
             Self::Failover(options) => failover_bench::run(options, progress)?,
+            Self::Scaling(options) => scaling_bench::run(options, progress)?,
             Self::Compile { most } => {
                 let times = compile_time::run(&beside("shardwright")?, *most, progress)?;
                 keep(&times)?;

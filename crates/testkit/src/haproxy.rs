@@ -1,4 +1,4 @@
-//! HAProxy in front of servers: the first that is up serves, the others are backups.
+//! HAProxy in front of servers: the first that is up takes writes, the others are backups; all share the reads.
 
 use std::fs;
 use std::io;
@@ -22,6 +22,7 @@ pub struct HaProxy {
     _process: GuardedProcess,
     _directory: TempDir,
     port: ReservedPort,
+    reads: ReservedPort,
 }
 
 impl HaProxy {
@@ -32,9 +33,12 @@ impl HaProxy {
     /// It does not start; with what it printed.
     pub fn start(servers: &[SocketAddr], user: &str, interval_ms: u32) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("sw-haproxy-").tempdir()?;
-        let port = ReservedPort::new()?;
+        let (port, reads) = (ReservedPort::new()?, ReservedPort::new()?);
         let [file, log] = ["haproxy.cfg", "log"].map(|name| directory.path().join(name));
-        fs::write(&file, configuration(port.address(), servers, user, interval_ms))?;
+        fs::write(
+            &file,
+            configuration([port.address(), reads.address()], servers, user, interval_ms),
+        )?;
         let output = fs::File::create(&log)?;
         let mut command = Command::new("haproxy");
         command
@@ -63,13 +67,20 @@ impl HaProxy {
             _process: process,
             _directory: directory,
             port,
+            reads,
         })
     }
 
-    /// Where clients connect.
+    /// Where clients write.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         self.port.address()
+    }
+
+    /// Where clients read: on the server with the fewest connections.
+    #[must_use]
+    pub fn reads(&self) -> SocketAddr {
+        self.reads.address()
     }
 }
 
@@ -77,16 +88,29 @@ fn printed(log: &Path) -> String {
     fs::read_to_string(log).unwrap_or_else(|error| format!("no log: {error}"))
 }
 
-fn configuration(listen: SocketAddr, servers: &[SocketAddr], user: &str, interval_ms: u32) -> String {
-    let server = |(at, address): (usize, &SocketAddr)| {
-        let backup = if at > 0 { " backup" } else { "" };
-        format!("  server node{} {address} check weight 50{backup}\n", at + 1)
+fn configuration(
+    [listen, reads]: [SocketAddr; 2],
+    servers: &[SocketAddr],
+    user: &str,
+    interval_ms: u32,
+) -> String {
+    let listed = |backup: &str| -> String {
+        let server = |(at, address): (usize, &SocketAddr)| {
+            let backup = if at > 0 { backup } else { "" };
+            format!("  server node{} {address} check weight 50{backup}\n", at + 1)
+        };
+        servers.iter().enumerate().map(server).collect()
     };
-    let servers: String = servers.iter().enumerate().map(server).collect();
+    let checks = format!(
+        "  option mysql-check user {user}\n  \
+         default-server inter {interval_ms} rise 1 fall 2 on-marked-down shutdown-sessions\n"
+    );
     format!(
         "defaults\n  mode tcp\n  timeout connect 1s\n  timeout check 1s\n  timeout client 1h\n  timeout server 1h\n\
-         listen mysql\n  bind {listen}\n  option mysql-check user {user}\n  \
-         default-server inter {interval_ms} rise 1 fall 2 on-marked-down shutdown-sessions\n{servers}"
+         listen writes\n  bind {listen}\n{checks}{}\
+         listen reads\n  bind {reads}\n  balance leastconn\n{checks}{}",
+        listed(" backup"),
+        listed(""),
     )
 }
 

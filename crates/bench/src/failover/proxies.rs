@@ -11,7 +11,7 @@ use shardwright_testkit::{
 };
 
 use super::servers::Servers;
-use super::{Cluster, PASSWORD, Plan, Proxy, SCHEMA, USER};
+use super::{Cluster, PASSWORD, Programs, Proxy, SCHEMA, USER};
 use crate::BenchError;
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
@@ -19,7 +19,7 @@ const READY_WITHIN: Duration = Duration::from_secs(60);
 pub(super) const INTERVAL_MS: u32 = 200;
 
 /// A proxy in front of servers; it ends with the value.
-pub(super) struct InFront {
+pub(crate) struct InFront {
     proxy: Started,
 }
 
@@ -33,9 +33,9 @@ enum Started {
 }
 
 impl InFront {
-    pub(super) fn start(plan: &Plan, proxy: Proxy, servers: &Servers) -> Result<Self, BenchError> {
-        let proxy = match (proxy, &plan.proxysql) {
-            (Proxy::Shardwright, _) => shardwright(&plan.shardwright, servers)?,
+    pub(crate) fn start(programs: &Programs, proxy: Proxy, servers: &Servers) -> Result<Self, BenchError> {
+        let proxy = match (proxy, &programs.proxysql) {
+            (Proxy::Shardwright, _) => shardwright(&programs.shardwright, servers)?,
             (Proxy::Haproxy, _) => Started::Haproxy(
                 HaProxy::start(&servers.addresses(), "haproxy", INTERVAL_MS)
                     .map_err(BenchError::io("starting HAProxy"))?,
@@ -48,7 +48,16 @@ impl InFront {
         Ok(in_front)
     }
 
-    pub(super) fn address(&self) -> SocketAddr {
+    /// Where clients read.
+    pub(crate) fn reads(&self) -> SocketAddr {
+        match &self.proxy {
+            Started::Haproxy(proxy) => proxy.reads(),
+            Started::Shardwright(..) | Started::Proxysql(_) => self.address(),
+        }
+    }
+
+    /// Where clients write.
+    pub(crate) fn address(&self) -> SocketAddr {
         match &self.proxy {
             Started::Shardwright(proxy, _) => proxy.listen(),
             Started::Haproxy(proxy) => proxy.address(),
@@ -65,6 +74,8 @@ impl InFront {
         };
         let writes = || {
             let mut client = connect(self.address(), login).ok()?;
+            // In a transaction, where no rule about reads sends it to a reader.
+            client.query_drop("BEGIN").ok()?;
             let is_read_only: Option<u8> = client.query_first("SELECT @@global.read_only").ok()?;
             (is_read_only == Some(0)).then_some(())
         };
@@ -107,7 +118,8 @@ fn shardwright(program: &Path, servers: &Servers) -> Result<Started, BenchError>
     let topology = format!(
         "version: 1\nclusters:\n  bench:\n    type: {kind}\n    servers:\n{listed}users:\n  \
          {USER}: {{password: {{env: BENCH_PASSWORD}}, cluster: bench}}\n\
-         monitor: {{user: monitor, password: {{env: BENCH_PASSWORD}}}}\n"
+         monitor: {{user: monitor, password: {{env: BENCH_PASSWORD}}}}\n\
+         read_write_policies: {{reads: {{reads: {{all: true}}}}}}\n"
     );
     environment.write("shardwright.yaml", project).map_err(io())?;
     environment.write("topology/bench.yaml", topology).map_err(io())?;
@@ -149,6 +161,11 @@ fn proxysql(program: &Path, servers: &Servers) -> Result<Started, BenchError> {
         "INSERT INTO mysql_users (username, password, default_hostgroup, default_schema) \
          VALUES ('{USER}', '{PASSWORD}', 10, '{SCHEMA}')"
     ));
+    statements.push(
+        "INSERT INTO mysql_query_rules (rule_id, active, match_digest, destination_hostgroup, apply) \
+         VALUES (1, 1, '^SELECT .* FOR UPDATE', 10, 1), (2, 1, '^SELECT', 11, 1)"
+            .to_owned(),
+    );
     let settings = [
         ("monitor_enabled", "true".to_owned()),
         ("monitor_username", "monitor".to_owned()),
@@ -166,7 +183,9 @@ fn proxysql(program: &Path, servers: &Servers) -> Result<Started, BenchError> {
         ("connect_timeout_server", "1000".to_owned()),
     ];
     statements.extend(settings.map(|(name, value)| format!("SET mysql-{name}='{value}'")));
-    statements.extend(["VARIABLES", "SERVERS", "USERS"].map(|what| format!("LOAD MYSQL {what} TO RUNTIME")));
+    statements.extend(
+        ["VARIABLES", "SERVERS", "USERS", "QUERY RULES"].map(|what| format!("LOAD MYSQL {what} TO RUNTIME")),
+    );
     proxy.run(statements).map_err(|error| failed("ProxySQL", error))?;
     Ok(Started::Proxysql(proxy))
 }

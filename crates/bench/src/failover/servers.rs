@@ -14,7 +14,7 @@ use crate::BenchError;
 const APPLIES_WITHIN: Duration = Duration::from_secs(30);
 
 /// Servers of one kind, the writer first.
-pub(super) struct Servers {
+pub(crate) struct Servers {
     running: Kind,
     runs: u64,
 }
@@ -47,7 +47,7 @@ fn prepare(server: &MariaDb) -> Result<(), BenchError> {
 }
 
 impl Servers {
-    pub(super) fn start(cluster: Cluster) -> Result<Self, BenchError> {
+    pub(crate) fn start(cluster: Cluster) -> Result<Self, BenchError> {
         let running = match cluster {
             Cluster::Replication => Kind::Replication(replication()?),
             Cluster::Galera => {
@@ -89,7 +89,7 @@ impl Servers {
         }
     }
 
-    pub(super) fn addresses(&self) -> Vec<SocketAddr> {
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
         self.servers().iter().map(MariaDb::address).collect()
     }
 
