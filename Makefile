@@ -56,6 +56,7 @@ long: packages ## The tests with many more cases (hours; with PROXYSQL_BIN again
 	scripts/install-test-clients all
 	PROPTEST_CASES=20000 SHARDWRIGHT_CONFORMANCE=1000000 CONFORMANCE_RULE_SETS=5000 \
 		SHARDWRIGHT_CLIENTS=all SHARDWRIGHT_CROWD=10000 SHARDWRIGHT_SOAK=1200 SHARDWRIGHT_TRIALS=20 \
+		SHARDWRIGHT_SHIFTS=100 SHARDWRIGHT_KILLS=1000 \
 		$(CARGO) test --release --workspace --locked --no-fail-fast
 	scripts/install-mysql
 	SHARDWRIGHT_MYSQLD=$(CURDIR)/target/mysql/mysqld SHARDWRIGHT_CLIENTS=all \

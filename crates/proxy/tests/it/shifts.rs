@@ -22,6 +22,10 @@ const LOAD: Load = Load {
 };
 
 /// Moves the writer between three servers, a1 first, while clients insert.
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever runs many of them reads what each has come to"
+)]
 fn shifts(proxy: &TestProxy, servers: &[MariaDb], mut shift: impl FnMut(usize, usize)) -> Ledger {
     let count = std::env::var("SHARDWRIGHT_SHIFTS").map_or(5, |count| count.parse().unwrap());
     let running = begin(proxy, LOAD);

@@ -235,6 +235,10 @@ fn writer(proxy: &TestProxy) -> String {
 }
 
 /// As many trials as are asked for, and what they have come to.
+#[expect(
+    clippy::print_stdout,
+    reason = "whoever runs many of them reads what each has come to"
+)]
 fn trials(name: &str, mut trial: impl FnMut(u32) -> Trial) {
     let count = std::env::var("SHARDWRIGHT_TRIALS").map_or(1, |count| count.parse().unwrap());
     let mut all: Vec<Trial> = Vec::new();

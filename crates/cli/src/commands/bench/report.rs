@@ -80,6 +80,29 @@ struct Server {
     answer: Answer,
 }
 
+impl Server {
+    /// One line.
+    fn write(&self, text: &mut String) -> std::fmt::Result {
+        write!(text, "{}  ", self.server)?;
+        match &self.answer {
+            Answer::Failed { error } => writeln!(text, "was not asked: {error}")?,
+            Answer::Asked {
+                rows,
+                lost,
+                doubled,
+                torn,
+                refused_and_there,
+                unknown_and_there,
+            } => writeln!(
+                text,
+                "{rows} rows; commits lost {}, doubled {}, torn {}, refused and there {}, unknown and there {}",
+                lost.count, doubled.count, torn.count, refused_and_there.count, unknown_and_there.count
+            )?,
+        }
+        Ok(())
+    }
+}
+
 #[derive(Serialize)]
 #[serde(untagged)]
 enum Answer {
@@ -244,22 +267,7 @@ impl Report {
         }
         writeln!(text)?;
         for server in &self.servers {
-            write!(text, "{}  ", server.server)?;
-            match &server.answer {
-                Answer::Failed { error } => writeln!(text, "was not asked: {error}")?,
-                Answer::Asked {
-                    rows,
-                    lost,
-                    doubled,
-                    torn,
-                    refused_and_there,
-                    unknown_and_there,
-                } => writeln!(
-                    text,
-                    "{rows} rows; commits lost {}, doubled {}, torn {}, refused and there {}, unknown and there {}",
-                    lost.count, doubled.count, torn.count, refused_and_there.count, unknown_and_there.count
-                )?,
-            }
+            server.write(&mut text)?;
         }
         Ok(text)
     }
