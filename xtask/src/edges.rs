@@ -28,6 +28,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("plan", &["rules", "vocabulary"]),
     ("secrets", &["rules"]),
     ("targets", &["plan", "rules", "secrets"]),
+    ("ledger", &[]),
     ("wire", &[]),
     ("mysqlite", &["wire"]),
     (

@@ -2,9 +2,11 @@
 
 mod bundled;
 mod crowd_bench;
+mod failover_bench;
 mod pattern_bench;
 mod proxy_bench;
 mod proxysql_bench;
+mod scaling_bench;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -21,7 +23,7 @@ use shardwright_bench::{
 #[derive(Parser)]
 #[command(name = "bench")]
 struct Arguments {
-    /// All of them, with their defaults, when none is named; all but patterns and proxysql, which need a program of its own.
+    /// All of them, with their defaults, when none is named; all but patterns and proxysql, which need a program of its own, and failover and scaling, which take half an hour.
     #[command(subcommand)]
     benchmark: Option<Benchmark>,
     /// Where raw figures are written.
@@ -36,6 +38,10 @@ enum Benchmark {
     /// Statements per second, and what the server spends on them, with 2,000 clients of which 200 work: a thread for each
     /// connection, a pool of threads, and connections that a proxy shares.
     Crowd(crowd_bench::Arguments),
+    /// Inserts while the writer of replicas and of Galera fails, behind the bundled proxy, HAProxy, and ProxySQL where there is one.
+    Failover(failover_bench::Arguments),
+    /// Reads and writes on a Galera cluster with 16 to 256 clients that connect anew for each, behind the same proxies.
+    Scaling(scaling_bench::Arguments),
     /// Time and memory to compile 200 to 1,000,000 shards, whole process, how they grow, and what the trees cost.
     Compile {
         /// Larger projects are left out.
@@ -104,6 +110,8 @@ impl Benchmark {
         let report = match self {
             Self::Proxy(options) => proxy_bench::run(options, progress)?,
             Self::Crowd(options) => crowd_bench::run(options, progress)?,
+            Self::Failover(options) => failover_bench::run(options, progress)?,
+            Self::Scaling(options) => scaling_bench::run(options, progress)?,
             Self::Compile { most } => {
                 let times = compile_time::run(&beside("shardwright")?, *most, progress)?;
                 keep(&times)?;

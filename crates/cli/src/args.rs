@@ -1,6 +1,7 @@
 //! The command line: every command and flag, with its help.
 
 mod ask;
+mod bench;
 mod output;
 mod serve;
 mod simulate;
@@ -15,6 +16,7 @@ pub(crate) use self::ask::{
     ClientProfile, Equivalent, Graph, GraphForm, LogKind, Prove, ProveWhat, Refines, Report, Route, Traffic,
     TrafficWhat,
 };
+pub(crate) use self::bench::{Bench, BenchFailover, BenchWhat, Encryption};
 pub(crate) use self::output::{Annotate, Color, Format, ReportFile, ReportKind};
 pub(crate) use self::serve::{Proxy, ProxyLimits, Refuse};
 pub(crate) use self::simulate::{LagUnit, Simulate};
@@ -110,6 +112,7 @@ pub(crate) enum Command {
     Show(Show),
     Apply(Apply),
     Switchover(Switchover),
+    Bench(Bench),
     Proxy(Proxy),
     Refuse(Refuse),
     Schema(Schema),

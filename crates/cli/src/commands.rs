@@ -1,6 +1,7 @@
 //! One file for each command.
 
 mod apply;
+mod bench;
 mod compile;
 mod demo;
 mod diff;
@@ -52,6 +53,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Show(args) => show::run(args, ui),
         Command::Apply(args) => apply::run(args, global, ui),
         Command::Switchover(args) => switchover::run(args, global, ui),
+        Command::Bench(args) => bench::run(args, ui),
         Command::Proxy(args) => proxy::run(args, global, ui),
         Command::Refuse(args) => refuse::run(args, global, ui),
         Command::Schema(args) => schema::run(args, ui),

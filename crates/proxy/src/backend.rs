@@ -20,7 +20,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 use crate::backend_statements::BackendStatements;
 use crate::channel::{Channel, Frame, ReadError, Scratch};
-use crate::insert_id::InsertId;
+use crate::insert_id::{InsertId, Loss};
 use crate::members::MemberRuntime;
 use crate::reading::is_read_in;
 use crate::set_names::SetNames;
@@ -419,8 +419,13 @@ impl Backend {
 
 impl Backend {
     /// Notes that the session's LAST_INSERT_ID() is here.
-    pub(crate) fn leave_insert_id(&mut self, hostgroup: HostgroupId, value: Option<u64>) -> Rc<InsertId> {
-        let id = InsertId::on(hostgroup, self.member.number, value);
+    pub(crate) fn leave_insert_id(
+        &mut self,
+        hostgroup: HostgroupId,
+        value: Option<u64>,
+        loss: Loss,
+    ) -> Rc<InsertId> {
+        let id = InsertId::on(hostgroup, self.member.number, value, loss);
         self.insert_id = Some(id.clone());
         id
     }
@@ -432,7 +437,7 @@ impl Backend {
 
     /// Whether a session can only learn its id from this connection.
     pub(crate) fn has_insert_id(&self) -> bool {
-        let wanted = |id: &Rc<InsertId>| id.value().is_none() && Rc::strong_count(id) > 1;
+        let wanted = |id: &Rc<InsertId>| id.is_unasked() && Rc::strong_count(id) > 1;
         self.insert_id.as_ref().is_some_and(wanted)
     }
 

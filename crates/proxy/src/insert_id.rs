@@ -7,11 +7,26 @@
 //! Session 1 inserts on connection 7 and gives it back; both know one [`InsertId`]. Session 2 takes 7 over: before the reset
 //! it asks for the id and leaves it in there. Session 1 asks for LAST_INSERT_ID() and gets connection 8: `SET last_insert_id`
 //! goes first.
+//!
+//! An id is lost with its connection, as when its server crashes. Whoever asks for it then is told so. Most sessions never ask:
+//! their next INSERT goes ahead, on a connection whose id is set to 0. If it is 0 when the session asks, the INSERT has left the
+//! id that was lost, and otherwise it has made a new one. Code that may ask is refused once.
 
 use std::cell::Cell;
 use std::rc::Rc;
 
 use shardwright_rules::HostgroupId;
+
+/// Whether an earlier id was lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Loss {
+    /// None was.
+    None,
+    /// One was, and the session has not heard of it.
+    Untold,
+    /// One was, and the session knows.
+    Told,
+}
 
 /// The id that a session's latest statement of that kind has left on a connection.
 #[derive(Debug)]
@@ -20,15 +35,18 @@ pub(crate) struct InsertId {
     pub(crate) member: u64,
     /// What its server has said, once it was asked.
     value: Cell<Option<u64>>,
+    /// Where one was lost, this one began as 0.
+    loss: Cell<Loss>,
 }
 
 impl InsertId {
     /// For a connection to this member; `value` where the server need not be asked.
-    pub(crate) fn on(hostgroup: HostgroupId, member: u64, value: Option<u64>) -> Rc<Self> {
+    pub(crate) fn on(hostgroup: HostgroupId, member: u64, value: Option<u64>, loss: Loss) -> Rc<Self> {
         Rc::new(Self {
             hostgroup,
             member,
             value: Cell::new(value),
+            loss: Cell::new(loss),
         })
     }
 
@@ -36,7 +54,40 @@ impl InsertId {
         self.value.set(value);
     }
 
+    /// Whether its server has not been asked.
+    pub(crate) fn is_unasked(&self) -> bool {
+        self.value.get().is_none()
+    }
+
+    pub(crate) fn loss(&self) -> Loss {
+        self.loss.get()
+    }
+
+    /// The session hears that an id was lost.
+    pub(crate) fn tell(&self) {
+        self.loss.set(Loss::Told);
+    }
+
+    /// The id, if it is known. After a loss, 0 is the one that was lost.
     pub(crate) fn value(&self) -> Option<u64> {
-        self.value.get()
+        let is_lost = |value: u64| value == 0 && self.loss() != Loss::None;
+        self.value.get().filter(|value| !is_lost(*value))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn zero_after_a_loss_is_the_id_that_was_lost() {
+        let id = InsertId::on(HostgroupId(1), 2, None, Loss::Untold);
+        assert_eq!((id.value(), id.is_unasked()), (None, true));
+        id.say(Some(0));
+        assert_eq!((id.value(), id.is_unasked()), (None, false));
+        id.say(Some(7));
+        assert_eq!(id.value(), Some(7));
+        let id = InsertId::on(HostgroupId(1), 2, Some(0), Loss::None);
+        assert_eq!(id.value(), Some(0));
     }
 }

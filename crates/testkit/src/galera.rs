@@ -1,15 +1,19 @@
 //! A Galera cluster of MariaDB servers on loopback.
 
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::time::Duration;
 
-use crate::eventually::eventually;
+use crate::eventually::{eventually, poll_until};
 use crate::mariadb::{LaunchError, MariaDb, Options};
+use crate::network::Network;
 use crate::reserved_port::ReservedPort;
 
 /// The library of Debian's package `galera-4`.
 const PROVIDER: &str = "/usr/lib/galera/libgalera_smm.so";
 /// How long a server may take to join: it copies all files of another.
 const JOINS_WITHIN: Duration = Duration::from_secs(90);
+/// How long a server that was stopped or cut off may take to join again by itself.
+const JOINS_AGAIN_WITHIN: Duration = Duration::from_secs(30);
 
 /// A Galera cluster; all servers can write.
 #[derive(Debug)]
@@ -18,11 +22,13 @@ pub struct Galera {
     pub servers: Vec<MariaDb>,
     nodes: Vec<Node>,
     options: Options,
+    network: Option<Network>,
 }
 
-/// The ports of a server in its group.
+/// Where a server is in its group.
 #[derive(Debug)]
 struct Node {
+    host: IpAddr,
     group: ReservedPort,
     /// Where it takes what it has missed.
     increments: ReservedPort,
@@ -40,8 +46,25 @@ impl Galera {
     /// # Panics
     /// When there are no free ports.
     pub fn start(count: usize, options: &Options) -> Result<Self, LaunchError> {
+        Self::start_in(None, count, options)
+    }
+
+    /// The same, the first server on the other side of a network if there is one.
+    ///
+    /// # Errors
+    /// [`LaunchError`]
+    ///
+    /// # Panics
+    /// When there are no free ports.
+    pub fn start_in(network: Option<Network>, count: usize, options: &Options) -> Result<Self, LaunchError> {
         let port = || ReservedPort::new().expect("a free port");
-        let node = |_| Node {
+        let host = |at: usize| match (&network, at) {
+            (None, _) => Ipv4Addr::LOCALHOST.into(),
+            (Some(network), 0) => network.there(),
+            (Some(network), _) => network.here(),
+        };
+        let node = |at| Node {
+            host: host(at),
             group: port(),
             increments: port(),
             state: port(),
@@ -50,6 +73,7 @@ impl Galera {
             servers: Vec::new(),
             nodes: (0..count).map(node).collect(),
             options: options.clone(),
+            network,
         };
         for at in 0..count {
             let server = MariaDb::start(galera.node_options(at, at == 0))?;
@@ -71,18 +95,63 @@ impl Galera {
         });
     }
 
+    /// Has every server join again, whatever was done to it: killed, stopped, or cut off.
+    ///
+    /// # Errors
+    /// [`LaunchError`] of a server that does not start again.
+    ///
+    /// # Panics
+    /// When a server does not join.
+    pub fn heal(&mut self) -> Result<(), LaunchError> {
+        if let Some(network) = &self.network {
+            network.mend();
+        }
+        for at in 0..self.servers.len() {
+            // A process that is gone needs no signal.
+            let _resumed = self.servers[at].resume();
+            let is_running = self.servers[at].root().is_ok();
+            let is_part = || self.is_part(at).then_some(());
+            if !is_running || poll_until(JOINS_AGAIN_WITHIN, is_part).is_err() {
+                self.servers[at].restart()?;
+                self.wait_for(at);
+            }
+        }
+        eventually(JOINS_WITHIN, || {
+            (0..self.servers.len()).all(|at| self.is_part(at))
+        });
+        Ok(())
+    }
+
+    /// Whether a server has everything, and sees every other one.
+    fn is_part(&self, at: usize) -> bool {
+        let sql = "SHOW GLOBAL STATUS WHERE variable_name IN \
+                   ('wsrep_local_state_comment', 'wsrep_cluster_status', 'wsrep_cluster_size')";
+        let rows = self.servers[at].run(sql).unwrap_or_default();
+        let mut values: Vec<String> = rows
+            .into_iter()
+            .filter_map(|row| row.into_iter().nth(1)?)
+            .collect();
+        values.sort();
+        values
+            == [
+                self.servers.len().to_string(),
+                "Primary".to_owned(),
+                "Synced".to_owned(),
+            ]
+    }
+
     fn node_options(&self, at: usize, is_first: bool) -> Options {
         let node = &self.nodes[at];
         let peers: Vec<String> = self
             .nodes
             .iter()
-            .map(|node| node.group.address().to_string())
+            .map(|node| node.at(&node.group).to_string())
             .collect();
         let peers = if is_first { String::new() } else { peers.join(",") };
         let provider = format!(
             "gmcast.listen_addr=tcp://{};ist.recv_addr={};gcache.size=16M",
-            node.group.address(),
-            node.increments.address()
+            node.at(&node.group),
+            node.at(&node.increments)
         );
         let options = self
             .options
@@ -91,16 +160,36 @@ impl Galera {
             .arg(format!("--wsrep-provider={PROVIDER}"))
             .arg("--wsrep-cluster-name=shardwright")
             .arg(format!("--wsrep-node-name=node{at}"))
-            .arg(format!("--wsrep-node-address={}", node.group.address()))
+            .arg(format!("--wsrep-node-address={}", node.at(&node.group)))
             .arg(format!("--wsrep-cluster-address=gcomm://{peers}"))
             .arg(format!("--wsrep-provider-options={provider}"))
             .arg("--wsrep-sst-method=rsync")
-            .arg(format!("--wsrep-sst-receive-address={}", node.state.address()))
+            .arg(format!("--wsrep-sst-receive-address={}", node.at(&node.state)))
             .arg("--binlog-format=ROW")
             .arg("--innodb-autoinc-lock-mode=2");
+        let options = match &self.network {
+            Some(network) if at == 0 => network.beyond(options),
+            Some(network) => Options {
+                host: Some(network.here()),
+                ..options
+            },
+            None => options,
+        };
         match is_first {
             true => options.arg("--wsrep-new-cluster"),
             false => options,
         }
+    }
+
+    /// The network to the first server, if it is on the other side of one.
+    #[must_use]
+    pub fn network(&self) -> Option<&Network> {
+        self.network.as_ref()
+    }
+}
+
+impl Node {
+    fn at(&self, port: &ReservedPort) -> SocketAddr {
+        (self.host, port.number()).into()
     }
 }

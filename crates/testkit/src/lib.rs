@@ -14,7 +14,9 @@ mod engine;
 mod eventually;
 mod galera;
 mod guarded;
+mod haproxy;
 mod mariadb;
+mod network;
 mod normalise;
 mod output;
 mod proxy;
@@ -36,11 +38,13 @@ pub use engine::{Arrival, EngineClient, Handle, NumberedServers, Reply, Rig, Via
 pub use eventually::{DeadlineExceeded, eventually, poll_until};
 pub use galera::Galera;
 pub use guarded::GuardedProcess;
+pub use haproxy::HaProxy;
 pub use mariadb::{Flavour, LaunchError, MYSQLD, MariaDb, Options, three_shards};
+pub use network::Network;
 pub use normalise::Normaliser;
 pub use proxy::{Endpoints, Ports, ProxyError, ProxyOptions, ProxyProcess};
 pub use proxysql::{PROXYSQL_BIN, PROXYSQL_STARTED, ProxySql, ProxySqlError, ProxySqlOptions, real_proxysql};
-pub use replication::Replication;
+pub use replication::{Acknowledges, Replication};
 pub use reserved_port::ReservedPort;
 #[cfg(feature = "sessions")]
 pub use sessions::{CaseReport, SessionCases};

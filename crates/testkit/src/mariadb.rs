@@ -6,7 +6,7 @@ mod template;
 
 use std::fs;
 use std::io;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::{Path, PathBuf};
 use std::process::ExitStatus;
 use std::time::Duration;
@@ -75,6 +75,8 @@ pub struct Options {
     pub wrapper: Vec<String>,
     /// Whose server.
     pub flavour: Flavour,
+    /// Where it listens; 127.0.0.1 where nothing is said.
+    pub host: Option<IpAddr>,
 }
 
 impl Options {
@@ -113,7 +115,7 @@ impl MariaDb {
         })
     }
 
-    /// The TCP port on 127.0.0.1.
+    /// The TCP port.
     #[must_use]
     pub fn port(&self) -> u16 {
         self.port.number()
@@ -122,7 +124,8 @@ impl MariaDb {
     /// The TCP address.
     #[must_use]
     pub fn address(&self) -> SocketAddr {
-        self.port.address()
+        let host = self.options.host.unwrap_or(Ipv4Addr::LOCALHOST.into());
+        (host, self.port()).into()
     }
 
     /// The unix socket.

@@ -4,9 +4,9 @@ use shardwright_testkit::CommandEnvironment;
 
 use crate::support::{PROGRAM, example};
 
-const COMMANDS: [&str; 22] = [
+const COMMANDS: [&str; 23] = [
     "init", "fmt", "demo", "validate", "lint", "explain", "compile", "route", "test", "diff", "plan", "show",
-    "apply", "proxy", "refuse", "schema", "lsp", "prove", "traffic", "graph", "report", "simulate",
+    "apply", "proxy", "refuse", "schema", "lsp", "prove", "traffic", "graph", "report", "simulate", "bench",
 ];
 
 #[test]

@@ -4,6 +4,7 @@
 
 mod authoring;
 mod bad_input;
+mod bench;
 mod canaries;
 mod cases;
 mod commands;
@@ -17,6 +18,7 @@ mod examples;
 mod explain;
 mod findings;
 mod generator;
+mod killed_apply;
 mod language_pages;
 mod language_server;
 mod lint;

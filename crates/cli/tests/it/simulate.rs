@@ -114,7 +114,7 @@ fn programs_get_when_it_starts_and_stops() {
 #[test]
 fn a_page_has_both_curves_and_needs_nothing() {
     let project = project();
-    project
+    let _ = project
         .run(["simulate", "behind-lag", "lag.csv", "-o", "lag.html"])
         .unwrap()
         .success();
@@ -155,7 +155,7 @@ fn what_cannot_be_replayed_is_told() {
         assert!(output.stderr.contains(said), "{arguments:?}: {}", output.stderr);
         assert_eq!(output.code(), Some(code), "{}", output.stderr);
     }
-    project
+    let _ = project
         .run(["simulate", "behind-lag", "unit.csv", "--unit", "s"])
         .unwrap()
         .success();

@@ -1,15 +1,16 @@
 //! `shardwright switchover`: the writer of a cluster becomes another server under inserts through two proxies, and no client sees an
 //! error.
 //!
-//! `SHARDWRIGHT_TRIALS=20` moves it so often, and prints the longest time without a commit; three times otherwise.
+//! `SHARDWRIGHT_SHIFTS=100` moves it so often, and prints the longest time without a commit; three times otherwise.
 
-use std::collections::BTreeSet;
-use std::sync::Mutex;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::num::NonZeroU32;
 use std::time::{Duration, Instant};
 
-use mysql::Conn;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Opts, OptsBuilder};
+use proptest::prelude::Rng;
+use proptest::test_runner::{RngAlgorithm, TestRng};
+use shardwright_ledger::{Load, Running, Table};
 use shardwright_testkit::{
     ADMIN_PASSWORD, ClientOptions, CommandEnvironment, Flavour, Galera, MariaDb, Options, ProxyOptions,
     ProxyProcess, Replication, connect, eventually,
@@ -17,11 +18,11 @@ use shardwright_testkit::{
 
 use crate::support::{PASSWORD, PROGRAM};
 
-const PATIENCE: Duration = Duration::from_secs(60);
-/// Clients of each proxy.
-const CLIENTS: u64 = 2;
+pub(crate) const PATIENCE: Duration = Duration::from_secs(60);
+/// Clients of both proxies.
+const CLIENTS: NonZeroU32 = NonZeroU32::new(4).expect("not 0");
 
-fn mariadb() -> Options {
+pub(crate) fn mariadb() -> Options {
     Options {
         flavour: Flavour::MariaDb,
         ..Options::default()
@@ -29,17 +30,17 @@ fn mariadb() -> Options {
 }
 
 fn trials() -> usize {
-    std::env::var("SHARDWRIGHT_TRIALS").map_or(3, |trials| trials.parse().unwrap())
+    std::env::var("SHARDWRIGHT_SHIFTS").map_or(3, |trials| trials.parse().unwrap())
 }
 
 /// A cluster of servers, behind two proxies.
-struct Stage {
-    environment: CommandEnvironment,
-    proxies: Vec<ProxyProcess>,
+pub(crate) struct Stage {
+    pub(crate) environment: CommandEnvironment,
+    pub(crate) proxies: Vec<ProxyProcess>,
 }
 
 impl Stage {
-    fn start(kind: &str, servers: &[MariaDb]) -> Self {
+    pub(crate) fn start(kind: &str, servers: &[MariaDb]) -> Self {
         let first = &servers[0];
         first
             .run("CREATE DATABASE t; CREATE TABLE t.t (number BIGINT PRIMARY KEY AUTO_INCREMENT, id BIGINT)")
@@ -105,12 +106,17 @@ impl Stage {
     }
 
     fn client(&self, at: usize) -> Conn {
+        Conn::new(self.login(at)).unwrap()
+    }
+
+    /// How clients of a proxy log in.
+    fn login(&self, at: usize) -> OptsBuilder {
         let options = ClientOptions {
             user: "app",
             password: PASSWORD,
             schema: None,
         };
-        connect(self.proxies[at].listen(), options).unwrap()
+        options.tcp(self.proxies[at].listen())
     }
 
     /// The servers that a proxy sends writes to.
@@ -127,120 +133,59 @@ impl Stage {
     }
 
     /// Until both proxies send writes to this server.
-    fn settled(&self, server: &str) {
+    pub(crate) fn settled(&self, server: &str) {
         let wanted = [format!("clusters.shop.servers.{server}")];
         eventually(PATIENCE, || (0..2).all(|at| self.writers(at) == wanted));
     }
 }
 
-/// Ends the inserts, also where a test fails.
-struct Over<'l>(&'l Ledger);
-
-impl Drop for Over<'_> {
-    fn drop(&mut self) {
-        self.0.is_over.store(true, Ordering::Relaxed);
-    }
-}
-
-/// Rows that were acknowledged, and when.
-#[derive(Default)]
-struct Ledger {
-    written: Mutex<Vec<(u64, Instant)>>,
-    is_over: AtomicBool,
-}
-
-impl Ledger {
-    /// Inserts one row after the other, every fourth time two in a transaction. There is no error.
-    fn insert(&self, mut client: Conn, first: u64, step: u64) {
-        let mut id = first;
-        let insert = |id: u64| format!("INSERT INTO t.t (id) VALUES ({id})");
-        while !self.is_over.load(Ordering::Relaxed) {
-            let mut ids = vec![id];
-            if (id / step).is_multiple_of(4) {
-                ids.push(id + step);
-                client.query_drop("BEGIN").unwrap();
-                for id in &ids {
-                    client.query_drop(insert(*id)).unwrap();
-                }
-                client.query_drop("COMMIT").unwrap();
-            } else {
-                client.query_drop(insert(id)).unwrap();
-            }
-            let now = Instant::now();
-            id += step * ids.len() as u64;
-            self.written
-                .lock()
-                .unwrap()
-                .extend(ids.into_iter().map(|id| (id, now)));
-        }
-    }
-
-    fn count(&self) -> usize {
-        self.written.lock().unwrap().len()
-    }
-
-    /// The longest time without an acknowledged commit since a moment.
-    fn longest_gap(&self, since: Instant) -> Duration {
-        let written = self.written.lock().unwrap();
-        let mut at: Vec<Instant> = written
-            .iter()
-            .map(|(_, at)| *at)
-            .filter(|at| *at >= since)
-            .collect();
-        at.sort();
-        at.windows(2).map(|pair| pair[1] - pair[0]).max().unwrap()
-    }
-}
-
-fn rows(server: &MariaDb) -> BTreeSet<u64> {
-    let rows = server.run("SELECT id FROM t.t").unwrap();
-    let ids: Vec<u64> = rows
-        .iter()
-        .map(|row| row[0].as_deref().unwrap().parse().unwrap())
-        .collect();
-    let distinct: BTreeSet<u64> = ids.iter().copied().collect();
-    assert_eq!(ids.len(), distinct.len(), "a row is there twice");
-    distinct
-}
-
-/// Moves the writer again and again under inserts: no client sees an error, nothing is lost, nothing is doubled.
+/// Moves the writer again and again, to a server at random, under inserts: no client sees an error, nothing is lost, nothing is
+/// doubled.
 fn moves(stage: &Stage, servers: &[MariaDb]) -> String {
     stage.settled("db1");
-    let ledger = Ledger::default();
-    let mut gaps = Vec::new();
-    std::thread::scope(|scope| {
-        for client in 0..2 * CLIENTS {
-            let (ledger, connection) = (&ledger, stage.client((client % 2) as usize));
-            scope.spawn(move || ledger.insert(connection, client, 2 * CLIENTS));
-        }
-        let _over = Over(&ledger);
-        for trial in 0..trials() {
-            let before = ledger.count();
-            eventually(PATIENCE, || ledger.count() >= before + 50);
-            let since = Instant::now();
-            let to = format!("db{}", (trial + 1) % servers.len() + 1);
-            stage.switch(&to);
-            stage.settled(&to);
-            let after = ledger.count();
-            eventually(PATIENCE, || ledger.count() >= after + 50);
-            gaps.push(ledger.longest_gap(since));
-        }
-    });
-    let acknowledged: BTreeSet<u64> = ledger.written.lock().unwrap().iter().map(|(id, _)| *id).collect();
+    let load = Load {
+        targets: (0..2).map(|at| Opts::from(stage.login(at))).collect(),
+        table: Table::new("t", "ha"),
+        run: 1,
+        clients: CLIENTS,
+        rate: None,
+        transaction_every: 4,
+    };
+    load.table.create(&mut stage.client(0)).unwrap();
+    let running = load.start().unwrap();
+    let mut source = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let (mut gaps, mut at) = (Vec::new(), 0);
+    for _ in 0..trials() {
+        go_on(&running);
+        let since = Instant::now();
+        at = (at + 1 + (source.next_u64() % (servers.len() as u64 - 1)) as usize) % servers.len();
+        let to = format!("db{}", at + 1);
+        stage.switch(&to);
+        stage.settled(&to);
+        go_on(&running);
+        gaps.push(running.so_far().longest_gap(since).length);
+    }
+    let ledger = running.stop();
+    assert!(ledger.errors().is_empty(), "{:?}", ledger.errors());
     for server in servers {
-        // Replicas get there.
-        eventually(PATIENCE, || rows(server).len() >= acknowledged.len());
-        assert_eq!(rows(server), acknowledged, "on port {}", server.port());
+        let audit = ledger.audit_on(&mut server.root().unwrap(), PATIENCE).unwrap();
+        assert!(audit.is_clean(), "on port {}: {audit:?}", server.port());
     }
     gaps.sort();
     format!(
         "{} switchovers, {} rows; longest time without a commit: median {:?}, {:?}..{:?}",
         gaps.len(),
-        acknowledged.len(),
+        ledger.rows(),
         gaps[gaps.len() / 2],
         gaps[0],
         gaps[gaps.len() - 1]
     )
+}
+
+/// Clients get further.
+fn go_on(running: &Running) {
+    let before = running.acknowledged();
+    eventually(PATIENCE, || running.acknowledged() >= before + 50);
 }
 
 #[test]

@@ -14,6 +14,7 @@ use super::statement::RoutedStatement;
 use super::statement_words::{is_transaction_bound, may_leave_id};
 use super::{End, Flow, Session};
 use crate::backend::BackendError;
+use crate::insert_id::Loss;
 use crate::kill::connection_killed;
 use crate::reading::{TOLD, is_read_in};
 use crate::stats::{Sample, bump};
@@ -155,7 +156,9 @@ impl Session {
             .as_ref()
             .is_some_and(|id| held.backend.has_this(id));
         if insert_id != 0 || may_hide || (is_here && may_leave_id(shape)) {
-            self.insert_id = Some(held.backend.leave_insert_id(held.hostgroup, None));
+            let loss = self.insert_id.as_ref().filter(|_| is_here).map(|id| id.loss());
+            let loss = loss.unwrap_or(Loss::None);
+            self.insert_id = Some(held.backend.leave_insert_id(held.hostgroup, None, loss));
         }
     }
 

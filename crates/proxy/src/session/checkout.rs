@@ -19,7 +19,7 @@ use super::requirements::Requirements;
 use super::search::Search;
 use crate::backend::{BackendError, SHAPING};
 use crate::hostgroup_members::{HostgroupMembers, Standing};
-use crate::insert_id::InsertId;
+use crate::insert_id::{InsertId, Loss};
 use crate::kill::interrupted;
 
 /// Connections of the pool that turn out to be dead before one is given up.
@@ -92,13 +92,18 @@ impl Session {
         mut held: Held,
         requirements: &Requirements,
     ) -> Result<Held, CheckoutError> {
-        let Some(id) = self.insert_id.clone().filter(|id| !held.backend.has_this(id)) else {
+        let Some(id) = self.insert_id.clone() else {
             return Ok(held);
         };
+        let is_here = held.backend.has_this(&id);
+        if is_here && !asks_what_may_be_lost(requirements, id.loss()) {
+            return Ok(held);
+        }
         let brought = match requirements.asks {
             // To bring it would take a statement of the proxy's own.
             true => Err(CheckoutError::Refused(unknown_counts())),
-            false => self.bring_insert_id(&id, &mut held).await,
+            false if is_here => self.check_insert_id(&id, &mut held).await,
+            false => self.bring_insert_id(&id, &mut held, requirements).await,
         };
         match brought {
             Ok(()) => Ok(held),
@@ -109,22 +114,52 @@ impl Session {
         }
     }
 
-    async fn bring_insert_id(&mut self, id: &Rc<InsertId>, held: &mut Held) -> Result<(), CheckoutError> {
+    /// Has a connection go on with the id. One that is lost matters only to who asks for it.
+    async fn bring_insert_id(
+        &mut self,
+        id: &Rc<InsertId>,
+        held: &mut Held,
+        requirements: &Requirements,
+    ) -> Result<(), CheckoutError> {
         let lost = |error: BackendError| CheckoutError::Fatal(error.for_client());
-        if id.value().is_none() {
+        if id.is_unasked() {
             self.ask_insert_id(id).await.map_err(lost)?;
         }
-        let Some(value) = id.value() else {
-            return Err(CheckoutError::Refused(errors::UNKNOWN.with(
-                "the connection that had the session's LAST_INSERT_ID() is closed; read the id from the answer of the statement, as drivers do",
-            )));
-        };
-        if !held.backend.set_insert_id(value).await.map_err(lost)? {
+        // One that was lost before may have been brought here; this one was lost just now.
+        let loss = if id.is_unasked() { Loss::Untold } else { id.loss() };
+        let value = id.value();
+        if !held
+            .backend
+            .set_insert_id(value.unwrap_or_default())
+            .await
+            .map_err(lost)?
+        {
             return Err(CheckoutError::Refused(
                 errors::UNKNOWN.with("the server does not take the session's LAST_INSERT_ID()"),
             ));
         }
-        self.insert_id = Some(held.backend.leave_insert_id(held.hostgroup, Some(value)));
+        let loss = if value.is_some() { Loss::None } else { loss };
+        // Known: it is set above.
+        let set = Some(value.unwrap_or_default());
+        let id = held.backend.leave_insert_id(held.hostgroup, set, loss);
+        self.insert_id = Some(id.clone());
+        match asks_what_may_be_lost(requirements, loss) {
+            true => Err(lost_insert_id(&id)),
+            false => Ok(()),
+        }
+    }
+
+    /// Whether an id that follows a lost one is another: its server is asked.
+    async fn check_insert_id(&mut self, id: &Rc<InsertId>, held: &mut Held) -> Result<(), CheckoutError> {
+        let lost = |error: BackendError| CheckoutError::Fatal(error.for_client());
+        held.backend.save_insert_id().await.map_err(lost)?;
+        if id.value().is_none() {
+            return Err(lost_insert_id(id));
+        }
+        let known = held
+            .backend
+            .leave_insert_id(held.hostgroup, id.value(), Loss::None);
+        self.insert_id = Some(known);
         Ok(())
     }
 
@@ -222,6 +257,22 @@ impl Session {
             errors::CLIENT_SERVER_LOST.with("Lost connection to MySQL server"),
         ))
     }
+}
+
+/// Whether a statement must know an id that may have been lost. Code that may ask is refused once.
+fn asks_what_may_be_lost(requirements: &Requirements, loss: Loss) -> bool {
+    match loss {
+        Loss::None => false,
+        Loss::Untold => requirements.asks_insert_id || requirements.may_ask_insert_id,
+        Loss::Told => requirements.asks_insert_id,
+    }
+}
+
+fn lost_insert_id(id: &InsertId) -> CheckoutError {
+    id.tell();
+    CheckoutError::Refused(errors::UNKNOWN.with(
+        "the connection that had the session's LAST_INSERT_ID() is closed; read the id from the answer of the statement, as drivers do",
+    ))
 }
 
 /// Lets go of a connection to a server that the hostgroup has no more or takes out of service: what can be repeated

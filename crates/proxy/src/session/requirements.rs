@@ -27,6 +27,10 @@ pub(super) struct Requirements {
     pub(super) row_count: bool,
     /// It may read LAST_INSERT_ID(), or leave it as it is.
     pub(super) insert_id: bool,
+    /// It reads LAST_INSERT_ID().
+    pub(super) asks_insert_id: bool,
+    /// It runs code that may read it.
+    pub(super) may_ask_insert_id: bool,
     /// It reads `@@in_transaction`.
     pub(super) in_transaction: bool,
     /// It opens the transaction that was begun.
@@ -53,6 +57,8 @@ impl Requirements {
             asked: Holds::empty(),
             row_count: false,
             insert_id: false,
+            asks_insert_id: false,
+            may_ask_insert_id: false,
             in_transaction: false,
             opens: false,
             begins: false,

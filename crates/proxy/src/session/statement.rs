@@ -310,6 +310,8 @@ impl Session {
             asked,
             row_count: asked.intersects(Holds::FOUND_ROWS) && mentions(statement.text(), b"ROW_COUNT"),
             insert_id: asks_id || may_leave_id(shape),
+            asks_insert_id: asks_id,
+            may_ask_insert_id: shape.effects.intersects(SessionEffects::UNKNOWN),
             in_transaction: shape.effects.intersects(SessionEffects::READS_SESSION)
                 && mentions(statement.text(), b"IN_TRANSACTION"),
             // What a driver asks on the way does not open the transaction; a statement does, placed or not.

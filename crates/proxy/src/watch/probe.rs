@@ -16,7 +16,8 @@ use crate::throttles::Measures;
 
 /// Time for a look, its connection included.
 const PATIENCE: Duration = Duration::from_secs(1);
-/// Looks in a row that may take too long before a server counts as lost: it may be busy.
+/// Looks in a row that may take too long before a server counts as lost: it may be busy. One is enough where another was
+/// promoted: statements wait there for an answer.
 const SLOW_LOOKS: u32 = 2;
 /// The collation of the connection: utf8mb4_general_ci.
 const COLLATION: u8 = 45;
@@ -73,17 +74,31 @@ impl Probe {
 
     /// What is seen and measured of the server; `None`: it took too long, and is looked at once more.
     async fn look(&mut self, watcher: &Watcher) -> Option<(Sight, Option<Measures>)> {
-        let looked = match tokio::time::timeout(PATIENCE, self.see(watcher)).await {
-            Ok(looked) => {
+        let (of, was_slow) = (self.of.clone(), self.slow > 0);
+        let superseded = async {
+            while !(was_slow && watcher.is_superseded(&of)) {
+                sleep(HURRIED_INTERVAL).await;
+            }
+        };
+        let looked = tokio::select! {
+            looked = tokio::time::timeout(PATIENCE, self.see(watcher)) => looked.ok(),
+            () = superseded => None,
+        };
+        let looked = match looked {
+            Some(looked) => {
                 self.slow = 0;
                 looked
             }
-            Err(_) => {
+            None => {
                 self.slow += 1;
-                if self.slow < SLOW_LOOKS {
+                let is_superseded = watcher.is_superseded(&of);
+                if self.slow < SLOW_LOOKS && !is_superseded {
                     return None;
                 }
-                Err(Failure::Lost(format!("no answer within {PATIENCE:?}")))
+                Err(Failure::Lost(match is_superseded {
+                    true => "no answer, and another server was promoted".to_owned(),
+                    false => format!("no answer within {PATIENCE:?}"),
+                }))
             }
         };
         Some(match looked {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use shardwright_rules::roles::{Roles, ServerRoles, Sight, Standing, WatchedCluster};
+use shardwright_rules::roles::{Roles, ServerRoles, Sight, Standing, WatchedCluster, Why};
 use shardwright_rules::{Address, ClusterKind, Member};
 
 use crate::channel::Scratch;
@@ -122,6 +122,13 @@ impl Watcher {
     pub(super) fn measured(&self, of: &Watched, measures: Option<Measures>) {
         let measured = &self.shared.control.measured;
         measured.saw(&of.member.server, Instant::now(), measures);
+    }
+
+    /// Whether a server that could write may not any more, because another was promoted.
+    pub(super) fn is_superseded(&self, of: &Watched) -> bool {
+        let roles = self.shared.control.knowledge.roles(&of.cluster);
+        let of_server = roles.as_ref().and_then(|roles| roles.of(&of.member.server));
+        of_server.is_some_and(|roles| matches!(roles.writes, Standing::Out(Why::Superseded(_))))
     }
 
     /// How long to wait until a server of a cluster is looked at again.

@@ -12,6 +12,7 @@ use shardwright_rules::{
 };
 use shardwright_testkit::{Galera, MariaDb, Replication, eventually, text_rows};
 
+use crate::galera;
 use crate::roles::{mariadb, prepare, replication, setup};
 use crate::support::{PATIENCE, Setup, TestProxy, rule, start, value};
 
@@ -371,8 +372,17 @@ fn no_write_on_a_reader(proxy: &TestProxy, servers: &[MariaDb]) {
     assert_eq!(own_transactions(&servers[0]) - before[0], 100);
 }
 
+#[test]
+fn own_writes_are_read_on_galera() {
+    let galera = galera::cluster();
+    galera.servers[0]
+        .run("CREATE TABLE t.t (id BIGINT PRIMARY KEY AUTO_INCREMENT, at INT)")
+        .unwrap();
+    on_galera(&galera, &galera::kind());
+}
+
 /// With servers that are a cluster already, all synced; the first two are used.
-pub(crate) fn on_galera(galera: &Galera, kind: &ClusterKind) {
+fn on_galera(galera: &Galera, kind: &ClusterKind) {
     let servers = &galera.servers[..2];
     servers[0]
         .run("CREATE PROCEDURE t.add() BEGIN INSERT INTO t.t (at) VALUES (1); INSERT INTO t.t (at) VALUES (2); END")

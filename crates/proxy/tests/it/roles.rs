@@ -1,16 +1,17 @@
 //! Clusters whose servers are watched: who writes and who reads follows the servers, on real ones.
 
 use std::collections::BTreeSet;
+use std::net::SocketAddr;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use shardwright_rules::{
-    Candidate, ClusterKind, Configuration, EngineRule, Failback, Group, Hostgroup, HostgroupId, Member,
-    Monitor, ReadOnlyCheck, Role, SecretReference, WriterServesReads,
+    Candidate, ClusterKind, Configuration, EngineRule, Hostgroup, HostgroupId, Member, Monitor,
+    ReadOnlyCheck, Role, SecretReference, WriterServesReads,
 };
-use shardwright_testkit::{Flavour, Galera, MariaDb, Options, Replication, eventually};
+use shardwright_testkit::{Flavour, MariaDb, Options, Replication, eventually};
 
 use crate::support::{PATIENCE, Setup, create_users, error, member, rule, start, start_on, try_value, value};
 
@@ -34,18 +35,19 @@ pub(crate) fn prepare(server: &MariaDb) {
 }
 
 /// Cluster `a` with these servers, its writer in hostgroup 10 and its readers, to which `/* read */` goes, in 11.
-fn watched(configuration: &mut Configuration, kind: &ClusterKind, ports: &[u16]) {
+fn watched(configuration: &mut Configuration, kind: &ClusterKind, addresses: &[SocketAddr]) {
     let server = |at: usize| -> Member {
         Member {
             server: format!("clusters.a.servers.a{}", at + 1).into(),
-            ..member("a", ports[at], 20)
+            host: addresses[at].ip().to_string(),
+            ..member("a", addresses[at].port(), 20)
         }
     };
     let cluster = &mut configuration.clusters[0];
     cluster.kind = kind.clone();
     cluster.reader = Some(HostgroupId(11));
     cluster.writer_serves_reads = WriterServesReads::LastResort;
-    cluster.candidates = (0..ports.len())
+    cluster.candidates = (0..addresses.len())
         .map(|at| Candidate {
             server: server(at).server,
             write_weight: 1,
@@ -58,7 +60,7 @@ fn watched(configuration: &mut Configuration, kind: &ClusterKind, ports: &[u16])
         id: HostgroupId(11),
         cluster: cluster.address.clone(),
         role: Role::Reader,
-        members: (1..ports.len()).map(server).collect(),
+        members: (1..addresses.len()).map(server).collect(),
     };
     configuration.hostgroups.insert(1, readers);
     configuration.monitor = Some(Monitor {
@@ -77,11 +79,11 @@ fn watched(configuration: &mut Configuration, kind: &ClusterKind, ports: &[u16])
 }
 
 pub(crate) fn setup(kind: ClusterKind, servers: &[MariaDb]) -> Setup {
-    let ports: Vec<u16> = servers.iter().map(MariaDb::port).collect();
+    let addresses: Vec<SocketAddr> = servers.iter().map(MariaDb::address).collect();
     Setup {
-        port: ports[0],
+        port: addresses[0].port(),
         configuration: Box::new(move |configuration| {
-            watched(configuration, &kind, &ports);
+            watched(configuration, &kind, &addresses);
             let secret = configuration.users[0].password.clone();
             let Some(SecretReference::File(path)) = secret else {
                 panic!("the secret of the users is in a file");
@@ -216,6 +218,31 @@ fn a_writer_that_hangs_is_left_and_stays_left_after_a_restart_of_the_proxy() {
     eventually(PATIENCE, || {
         told(&mut admin, "a1", "writes").contains("promoted later")
     });
+}
+
+#[test]
+fn a_promotion_ends_the_wait_for_a_writer_that_hangs() {
+    let servers = Replication::start(2, &mariadb()).unwrap();
+    prepare(&servers.servers[0]);
+    let proxy = start(&setup(replication(), &servers.servers));
+    let mut client = proxy.connect(None);
+    assert_eq!(value(&mut client, "SELECT @@server_id"), "1");
+    eventually(PATIENCE, || readers(&mut client) == set(&["2"]));
+    let mut admin = proxy.admin();
+    servers.servers[0].pause().unwrap();
+    std::thread::scope(|scope| {
+        let in_flight = scope.spawn(|| error(&mut client, "DO 'what a writer would do'"));
+        let used = "SELECT SUM(ConnUsed) FROM stats_mysql_connection_pool";
+        eventually(PATIENCE, || value(&mut admin, used) == "1");
+        // Whoever promotes has noticed sooner than the monitor.
+        servers.promote(1);
+        eventually(PATIENCE, || {
+            told(&mut admin, "a1", "seen").contains("no answer, and another server was promoted")
+        });
+        assert_eq!(in_flight.join().unwrap().0, 2013);
+    });
+    assert_eq!(value(&mut client, "SELECT @@server_id"), "2");
+    servers.servers[0].resume().unwrap();
 }
 
 #[test]
@@ -357,74 +384,4 @@ fn a_replica_that_lags_or_does_not_say_so_answers_no_reads() {
     eventually(PATIENCE, || readers(&mut client) == set(&["1"]));
     servers.servers[1].run("START SLAVE").unwrap();
     eventually(PATIENCE, || readers(&mut client) == set(&["2"]));
-}
-
-#[test]
-fn a_galera_cluster_writes_in_one_place_and_moves_when_that_fails() {
-    let mut galera = Galera::start(3, &mariadb()).unwrap();
-    prepare(&galera.servers[0]);
-    galera.servers[0]
-        .run("CREATE DATABASE t; CREATE TABLE t.t (id BIGINT PRIMARY KEY AUTO_INCREMENT, at INT)")
-        .unwrap();
-    let group = Group {
-        backup_writer: HostgroupId(12),
-        offline: HostgroupId(13),
-        writers: 1,
-        max_transactions_behind: 100,
-        failback: Failback::Manual,
-    };
-    let kind = ClusterKind::Galera(group);
-    // One start of three servers is long enough.
-    crate::causal::on_galera(&galera, &kind);
-    galera.servers[0].run("TRUNCATE t.t").unwrap();
-    let proxy = start(&setup(kind, &galera.servers));
-    let ports: Vec<String> = galera
-        .servers
-        .iter()
-        .map(|server| server.port().to_string())
-        .collect();
-    let writer = |client: &mut Conn| value(client, "SELECT @@port");
-    let readers = |client: &mut Conn| -> BTreeSet<String> {
-        (0..40)
-            .map(|_| value(client, "SELECT /* read */ @@port"))
-            .collect()
-    };
-    let of = |at: &[usize]| at.iter().map(|&at| ports[at].clone()).collect::<BTreeSet<_>>();
-    let mut client = proxy.connect(None);
-    assert_eq!(writer(&mut client), ports[0]);
-    eventually(PATIENCE, || readers(&mut client) == of(&[1, 2]));
-    // Taken out by hand: the next in the order of preference writes, and the statement does not fail.
-    galera.servers[0].run("SET GLOBAL wsrep_desync = ON").unwrap();
-    eventually(PATIENCE, || writer(&mut client) == ports[1]);
-    eventually(PATIENCE, || readers(&mut client) == of(&[2]));
-    galera.servers[0].run("SET GLOBAL wsrep_desync = OFF").unwrap();
-    eventually(PATIENCE, || readers(&mut client) == of(&[0, 2]));
-    assert_eq!(writer(&mut client), ports[1], "it comes back when it is asked to");
-    // A crash of the writer: statements wait until the others go on without it.
-    galera.servers[1].kill().unwrap();
-    // Until the survivors agree on who is left, they may refuse it, as without a proxy.
-    eventually(PATIENCE, || {
-        client
-            .query_drop("REPLACE INTO t.t (id, at) VALUES (1, 1)")
-            .is_ok()
-    });
-    assert_eq!(writer(&mut client), ports[0]);
-    // The only one that is left has no majority: it says so, and nobody is asked to write there.
-    galera.servers[2].kill().unwrap();
-    let mut admin = proxy.admin();
-    eventually(PATIENCE, || told(&mut admin, "a1", "writes").contains("majority"));
-    std::thread::scope(|scope| {
-        let waiting = scope.spawn(|| {
-            proxy
-                .connect(None)
-                .query_drop("REPLACE INTO t.t (id, at) VALUES (2, 2)")
-                .unwrap();
-        });
-        galera.servers[0]
-            .run("SET GLOBAL wsrep_provider_options = 'pc.bootstrap=1'")
-            .unwrap();
-        waiting.join().unwrap();
-    });
-    let kept = galera.servers[0].run("SELECT COUNT(*) FROM t.t").unwrap();
-    assert_eq!(kept[0][0].as_deref(), Some("2"));
 }

@@ -5,7 +5,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
 use crate::alike::{Exact, SETS, server_address};
-use crate::support::{PASSWORD, Setup, TestProxy, USER, schema, server, start, value};
+use crate::support::{PASSWORD, Setup, TestProxy, USER, error, schema, server, start, value};
 
 /// This many connections on one worker: between workers, connections are not handed over but opened anew.
 fn connections(most: u32) -> TestProxy {
@@ -303,5 +303,57 @@ fn inserts_hold_no_connection() {
     }
     for (number, client) in clients.iter_mut().enumerate() {
         assert_eq!(value(client, "SELECT LAST_INSERT_ID()"), (9 + number).to_string());
+    }
+}
+
+/// As a crash of its server does. What is asked for must be right; what is not asked for must not stop the session.
+#[test]
+fn a_last_insert_id_that_is_lost_stops_only_who_asks_for_it() {
+    const LOST: &str = "the connection that had the session's LAST_INSERT_ID() is closed";
+    let name = counted("sharing_lost_id");
+    server()
+        .run(format!(
+            "CREATE PROCEDURE {name}.adds() INSERT INTO t (a) VALUES (LAST_INSERT_ID())"
+        ))
+        .unwrap();
+    let proxy = connections(4);
+    let lose = |client: &mut Conn| {
+        run(client, "INSERT INTO t (a) VALUES (1)");
+        let id =
+            format!("SELECT id FROM information_schema.processlist WHERE user = 'app' AND db = '{name}'");
+        for row in server().run(id).unwrap() {
+            let _gone = server().run(format!("KILL {}", row[0].clone().unwrap()));
+        }
+        // Other connections, which may have another id.
+        let mut other = proxy.connect(Some(&name));
+        run(&mut other, "SELECT LAST_INSERT_ID(99)");
+    };
+    let asks = |client: &mut Conn, sql: &str| {
+        let (code, text) = error(client, sql);
+        assert_eq!(code, 1105, "{sql}: {text}");
+        assert!(text.contains(LOST), "{sql}: {text}");
+    };
+    let mut client = proxy.connect(Some(&name));
+    lose(&mut client);
+    asks(&mut client, "SELECT LAST_INSERT_ID()");
+    // An explicit id leaves the one that was lost, whatever it answers.
+    run(&mut client, "INSERT INTO t (id) VALUES (7000)");
+    asks(&mut client, "SELECT LAST_INSERT_ID()");
+    asks(&mut client, "INSERT INTO children VALUES (1, LAST_INSERT_ID())");
+    // A new one is known.
+    run(&mut client, "INSERT INTO t (a) VALUES (2)");
+    assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "7001");
+    lose(&mut client);
+    run(&mut client, "INSERT INTO t (a) VALUES (3)");
+    let id = value(&mut client, "SELECT MAX(id) FROM t");
+    assert_eq!(value(&mut client, "SELECT @@last_insert_id"), id);
+    // A procedure may ask. The session is told, and can go on.
+    lose(&mut client);
+    asks(&mut client, "CALL adds()");
+    run(&mut client, "CALL adds()");
+    let mut client = proxy.connect(Some(&name));
+    lose(&mut client);
+    for _ in 0..3 {
+        run(&mut client, "INSERT INTO t (a) VALUES (4)");
     }
 }

@@ -36,6 +36,7 @@ pub(super) fn launch(directory: &Path, port: u16, options: &Options) -> Result<G
         .arg(format!("--pid-file={}", directory.join("data/m.pid").display()))
         .arg(format!("--log-error={}", log.display()))
         .arg(format!("--port={port}"))
+        .args(options.host.map(|host| format!("--bind-address={host}")))
         .args(&options.extra_args)
         .env("PATH", program_path())
         .stdin(Stdio::null())
