@@ -29,13 +29,13 @@ use std::sync::Arc;
 
 use shardwright_rules::decide::{KnownAction, RulePatterns, asks_nothing, asks_only_text, only_action};
 use shardwright_rules::{Body, Rule, RuleGraph};
+use smallvec::SmallVec;
 
 use crate::chains::Chains;
-use crate::pool::{Pool, PoolFamilies};
-use crate::recall::Positions;
+use crate::pool::{NONE, Pool, PoolFamilies};
 
-/// No family, no rule, no pattern.
-pub(crate) const NONE: u32 = u32::MAX;
+/// Positions of rules, ascending.
+pub(crate) type Positions = SmallVec<[u32; 64]>;
 
 /// What a table knows of its rules once patterns are matched together.
 #[derive(Debug)]

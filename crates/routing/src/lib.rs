@@ -26,9 +26,9 @@ use shardwright_sql::DigestOptions;
 
 use crate::chains::Chains;
 use crate::direct::Direct;
-use crate::families::{NONE, Runs};
+use crate::families::Runs;
 pub use crate::moved::moved;
-use crate::pool::Pool;
+use crate::pool::{NONE, Pool};
 use crate::recall::Recall;
 pub use crate::recall::Recollection;
 use crate::shards::{Owner, ShardIndex};

@@ -11,7 +11,8 @@ use rustc_hash::FxHashMap;
 use shardwright_patterns::{Family, Pattern};
 use shardwright_rules::decide::RulePatterns;
 
-use crate::families::NONE;
+/// No family, no rule, no pattern.
+pub(crate) const NONE: u32 = u32::MAX;
 
 /// Patterns that a table may have besides those of the pool that it shares with another table.
 const MOST_OTHERS: usize = 64;

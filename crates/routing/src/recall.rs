@@ -17,16 +17,14 @@ use shardwright_sql::DigestOptions;
 use smallvec::SmallVec;
 
 use crate::RoutingTable;
-use crate::families::{NONE, Place, Runs};
-use crate::pool::{Pool, text_pattern};
+use crate::families::{Place, Positions, Runs};
+use crate::pool::{NONE, Pool, text_pattern};
 
 /// Answers that are looked through for one that is not the next in order.
 const LOOKED_THROUGH: usize = 16;
 
 /// Numbers of the patterns of a family that match, ascending; `None` where the family did not tell.
 type Numbers = Option<SmallVec<[u32; 24]>>;
-/// Positions of rules, ascending.
-pub(crate) type Positions = SmallVec<[u32; 64]>;
 
 /// What the patterns of tables have told of one statement. It must not be used for another one.
 #[derive(Debug, Default)]
