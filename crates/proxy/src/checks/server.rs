@@ -119,9 +119,8 @@ async fn converse(stream: TcpStream, shared: Arc<Shared>, _place: OwnedSemaphore
         .max_buf_size(LARGEST_HEAD)
         .max_headers(MOST_HEADERS)
         .serve_connection(TokioIo::new(stream), service);
-    match tokio::time::timeout(LIFETIME, connection).await {
-        Ok(Err(error)) => tracing::debug!(%error, "a connection for checks was closed"),
-        Ok(Ok(())) | Err(_) => {}
+    if let Ok(Err(error)) = tokio::time::timeout(LIFETIME, connection).await {
+        tracing::debug!(%error, "a connection for checks was closed");
     }
 }
 

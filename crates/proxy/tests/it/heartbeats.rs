@@ -105,7 +105,7 @@ fn a_replica_that_is_far_behind_or_says_nonsense_answers_no_reads() {
             eventually(PATIENCE, || lag(&mut admin).is_some_and(|lag_ms| lag_ms > 300));
             inject(
                 replica,
-                &format!("DATE_FORMAT(UTC_TIMESTAMP(6) - INTERVAL 18 SECOND, '%Y-%m-%dT%H:%i:%s.%f')"),
+                "DATE_FORMAT(UTC_TIMESTAMP(6) - INTERVAL 18 SECOND, '%Y-%m-%dT%H:%i:%s.%f')",
             );
             let injected = Instant::now();
             eventually(PATIENCE, || read(&mut client) == primary_id);

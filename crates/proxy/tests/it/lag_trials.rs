@@ -45,6 +45,7 @@ impl Load {
     }
 
     /// Runs a statement. A server that a busy machine keeps from answering costs a connection, and is no failure here.
+    #[allow(clippy::print_stdout, reason = "who reads the figures must know of it")]
     fn run(&self, proxy: &TestProxy, client: &mut Conn, sql: &str, count: &AtomicU64) {
         match client.query_drop(sql) {
             Ok(()) => count.fetch_add(1, Ordering::Relaxed),

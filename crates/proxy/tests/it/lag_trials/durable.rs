@@ -240,6 +240,7 @@ fn seconds(count: u64) -> Duration {
 
 /// What each writer waits so that all of them write 1.3 times what the replica applies. Clients that never wait take the processor
 /// from the replica: what it applies is measured once more under a pause that is about right.
+#[allow(clippy::print_stdout, reason = "the figures are what it is run for")]
 fn overloading_pace(bench: &Bench) -> Duration {
     let mut pace = Duration::ZERO;
     for factor in [1.6, 1.3] {
@@ -258,6 +259,7 @@ fn overloading_pace(bench: &Bench) -> Duration {
 /// After a minute of overload: seconds until the lag is back, and the worst lag of the half minute that follows. `None`: there was
 /// no overload, or one that half a minute without any write would not end. The machine has become faster or slower since
 /// the pace was chosen.
+#[allow(clippy::print_stdout, reason = "the figures are what it is run for")]
 fn comes_back(bench: &Bench, pace: Duration) -> Option<[f64; 2]> {
     let (before, back_s, after) = bench.under_load(pace, |load| {
         let before = bench.measure(load, Policy::Nothing, [seconds(1), seconds(59)]);
