@@ -107,7 +107,9 @@ impl PatternKind {
             }
             Some((_, kind)) => *kind,
             None if is_hint(text) => Self::Hint,
-            None if text.contains(r#"[^'"]*['"](?s:.*)\b"#) => Self::LogicalSchema,
+            None if text.contains(r#"[^'"]*['"](?s:.*)\b"#) || text.contains(r#"[^'"]*+['"](?:[^"#) => {
+                Self::LogicalSchema
+            }
             None => Self::by_structure(text),
         }
     }

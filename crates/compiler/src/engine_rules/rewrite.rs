@@ -152,7 +152,7 @@ pub(crate) fn doubtful(
         wording.more()
     );
     let mut found = vec![
-        ("schema_quoted", format!(r"{}\b{name}\b", patterns.behind_quote())),
+        ("schema_quoted", patterns.behind_quote(logical, wording)),
         ("schema_dot", format!(r"\.\s*`?{name}\b")),
         ("schema_word", format!(r"\b`{name}\b")),
         ("schema_unknown", unknown),

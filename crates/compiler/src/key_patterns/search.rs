@@ -3,7 +3,7 @@
 use shardwright_rules::KeyValue;
 
 use super::integer::{self, Writing};
-use super::single_word::SingleWord;
+use super::single_word::{self, SingleWord};
 use super::text;
 use crate::statement_patterns::Wording;
 
@@ -67,9 +67,12 @@ impl KeyPatterns {
         })
     }
 
-    /// A pattern for a place behind the key and a quote that follows it; for statements that `accepts` matches.
-    pub(crate) fn behind_quote(&self) -> String {
-        format!(r#"{}[^'"]*['"](?s:.*)"#, self.keyed)
+    /// A pattern for a word behind the key and a quote that follows it; for statements that `accepts` matches.
+    pub(crate) fn behind_quote(&self, word: &str, wording: Wording) -> String {
+        let more = wording.more();
+        let forward = single_word::forward_to(word).filter(|_| wording.possessive);
+        let forward = forward.unwrap_or_else(|| format!(r"(?s:.*)\b{}\b", text::escaped(word)));
+        format!(r#"{}[^'"]*{more}['"]{forward}"#, self.keyed)
     }
 
     /// What is sought for a key that is one of the numbers that `value` matches whole.

@@ -59,6 +59,14 @@ pub(crate) fn twice(word: &str) -> Option<String> {
     Some(format!(r"\b(?i:{word}=(?:[^{not}]++|{others})*+\b{word}=)"))
 }
 
+/// The rest of a pattern that goes forward to a word, as it is written, for PCRE; `None` as for [`twice`].
+pub(crate) fn forward_to(word: &str) -> Option<String> {
+    let first = First::of(word)?;
+    let others = first.words(word, r"\w++\b");
+    let not = &first.class;
+    Some(format!(r"(?:[^{not}]++|{others})*+\b{word}\b"))
+}
+
 /// What a word begins with.
 struct First {
     letter: char,
@@ -192,6 +200,24 @@ mod tests {
             }
         }
         assert_eq!(twice("shard-id"), None);
+    }
+
+    #[test]
+    fn forward_to_a_word() {
+        let limits = Limits::default();
+        let automaton = |text: &str| {
+            let pattern = Pattern::compile(text, Flags::default(), Dialect::Pcre).expect("a valid pattern");
+            Automaton::of(&pattern, &limits).expect("within the prover's limits")
+        };
+        for word in ["shop", "s", "aa", "_a", "t_1", "S2s"] {
+            let forward = forward_to(word).expect("a word");
+            let [now, before] =
+                [format!("'{forward}"), format!(r"'(?s:.*)\b{word}\b")].map(|text| automaton(&text));
+            for (inner, outer) in [(&now, &before), (&before, &now)] {
+                assert_eq!(included(inner, outer, &limits), Ok(Inclusion::Holds), "{word}");
+            }
+        }
+        assert_eq!(forward_to("my-shop"), None);
     }
 
     #[test]
