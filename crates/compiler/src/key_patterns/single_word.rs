@@ -48,7 +48,8 @@ impl SingleWord {
 }
 
 /// A pattern for a statement in which a word of letters, digits and underscores stands twice with a `=` behind it, for PCRE;
-/// `None` for others. It goes forward from the first to words that begin alike, where `.*` would come back byte by byte.
+/// `None` for others and for words longer than [`LONGEST`]. It goes forward from the first to words that begin alike, where `.*`
+/// would come back byte by byte.
 ///
 /// For `id`, `\b(?i:id=(?:[^i]++|\Bi\w*+\b|\bi(?:[^\Wd]\w*+\b|d(?:\w++\b|[^\w=]|\z)|\b))*+\bid=)`: what is no `i`, an `i` inside
 /// of a word, `i` and what is no `d`, `id` and what is no `=`.
@@ -67,6 +68,10 @@ pub(crate) fn forward_to(word: &str) -> Option<String> {
     Some(format!(r"(?:[^{not}]++|{others})*+\b{word}\b"))
 }
 
+/// The longest word, in characters, that is gone forward to. Every letter is a group in the one before it, and engines bound how
+/// deep groups may be: 250 in PCRE 8 and in Rust's `regex`.
+const LONGEST: usize = 32;
+
 /// What a word begins with.
 struct First {
     letter: char,
@@ -77,7 +82,7 @@ struct First {
 impl First {
     fn of(word: &str) -> Option<Self> {
         SingleWord::new(word)?;
-        let letter = word.chars().next()?;
+        let letter = word.chars().next().filter(|_| word.len() <= LONGEST)?;
         Some(Self {
             letter,
             class: class(letter),
@@ -218,6 +223,17 @@ mod tests {
             }
         }
         assert_eq!(forward_to("my-shop"), None);
+    }
+
+    #[test]
+    fn the_longest_word() {
+        let word = "abcdefgh".repeat(LONGEST / 8);
+        for pattern in [twice(&word), forward_to(&word)] {
+            let pattern = format!("(?:(?:(?:{})))", pattern.expect("a word"));
+            Pattern::compile(&pattern, Flags::default(), Dialect::Pcre).expect("a valid pattern");
+        }
+        let longer = word + "a";
+        assert_eq!((twice(&longer), forward_to(&longer)), (None, None));
     }
 
     #[test]
