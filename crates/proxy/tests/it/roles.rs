@@ -169,6 +169,14 @@ fn writes_follow_the_promotion_and_not_the_server_that_comes_back() {
     eventually(PATIENCE, || value(&mut client, "SELECT @@server_id") == "1");
 }
 
+/// Whether a server works on a statement.
+fn executes(server: &MariaDb, statement: &str) -> bool {
+    let processes = format!(
+        "SELECT 1 FROM information_schema.processlist WHERE command = 'Query' AND info = '{statement}'"
+    );
+    !server.run(processes).unwrap().is_empty()
+}
+
 #[test]
 fn a_writer_that_hangs_is_left_and_stays_left_after_a_restart_of_the_proxy() {
     let servers = Replication::start(2, &mariadb()).unwrap();
@@ -181,9 +189,10 @@ fn a_writer_that_hangs_is_left_and_stays_left_after_a_restart_of_the_proxy() {
     let mut in_transaction = proxy.connect(None);
     in_transaction.query_drop("BEGIN").unwrap();
     assert_eq!(value(&mut in_transaction, "SELECT @@server_id"), "1");
-    servers.servers[0].pause().unwrap();
     std::thread::scope(|scope| {
-        let in_flight = scope.spawn(|| error(&mut client, "DO 'what a writer would do'"));
+        let in_flight = scope.spawn(|| error(&mut client, "DO SLEEP(100)"));
+        eventually(PATIENCE, || executes(&servers.servers[0], "DO SLEEP(100)"));
+        servers.servers[0].pause().unwrap();
         let mut admin = proxy.admin();
         eventually(PATIENCE, || {
             told(&mut admin, "a1", "writes").contains("does not answer")
@@ -229,11 +238,10 @@ fn a_promotion_ends_the_wait_for_a_writer_that_hangs() {
     assert_eq!(value(&mut client, "SELECT @@server_id"), "1");
     eventually(PATIENCE, || readers(&mut client) == set(&["2"]));
     let mut admin = proxy.admin();
-    servers.servers[0].pause().unwrap();
     std::thread::scope(|scope| {
-        let in_flight = scope.spawn(|| error(&mut client, "DO 'what a writer would do'"));
-        let used = "SELECT SUM(ConnUsed) FROM stats_mysql_connection_pool";
-        eventually(PATIENCE, || value(&mut admin, used) == "1");
+        let in_flight = scope.spawn(|| error(&mut client, "DO SLEEP(100)"));
+        eventually(PATIENCE, || executes(&servers.servers[0], "DO SLEEP(100)"));
+        servers.servers[0].pause().unwrap();
         // Whoever promotes has noticed sooner than the monitor.
         servers.promote(1);
         eventually(PATIENCE, || {
