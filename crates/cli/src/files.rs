@@ -1,18 +1,24 @@
 //! Files that are written whole or not at all.
 
-use std::fs::Permissions;
+use std::fs::{Metadata, OpenOptions, Permissions};
+use std::io::Write;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
 
 use crate::error::CommandError;
 
 /// Replaces a file in one step, so that a reader never sees half of it. The file keeps its mode, and a symbolic link
-/// to it stays one.
+/// to it stays one. A pipe or a device, such as /dev/null, is written to.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
     let failed =
         |error: std::io::Error| CommandError::failed(format!("cannot write {}: {error}", path.display()));
     let known = path.canonicalize().ok();
     let path = known.as_deref().unwrap_or(path);
+    let is_place = |metadata: Metadata| !metadata.is_file() && !metadata.is_dir();
+    if path.metadata().is_ok_and(is_place) {
+        let mut place = OpenOptions::new().write(true).open(path).map_err(failed)?;
+        return place.write_all(bytes).map_err(failed);
+    }
     let directory = path
         .parent()
         .filter(|parent| !parent.as_os_str().is_empty())
@@ -29,7 +35,7 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CommandError
             .set_permissions(metadata.permissions())
             .map_err(failed)?;
     }
-    std::io::Write::write_all(&mut file, bytes).map_err(failed)?;
+    file.write_all(bytes).map_err(failed)?;
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
     Ok(())

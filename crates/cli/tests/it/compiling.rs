@@ -1,6 +1,7 @@
 //! `compile` with its flags: what traffic, reshaping and each form of output make of a map, and locks that git merges.
 
 use std::fmt::Write as _;
+use std::os::unix::fs::FileTypeExt;
 use std::process::Command;
 use std::sync::Arc;
 
@@ -262,6 +263,25 @@ fn every_form_of_output() {
         ],
     );
     assert_eq!(environment.read("p.cnf").unwrap(), cnf);
+}
+
+#[test]
+fn a_pipe_is_written_to_and_stays_one() {
+    let environment = with_keys([1, 2]);
+    let pipe = environment.project().join("pipe");
+    assert!(Command::new("mkfifo").arg(&pipe).status().unwrap().success());
+    let arguments = ["compile", "--engine", "proxysql-2.7", "--emit", "tree"];
+    let printed = succeeds(&environment, &arguments);
+    let read = std::thread::scope(|scope| {
+        let reader = scope.spawn(|| std::fs::read_to_string(&pipe).unwrap());
+        succeeds(&environment, &[&arguments[..], &["-o", "pipe"]].concat());
+        assert!(
+            std::fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo(),
+            "it is replaced by a file, and nobody writes to the reader"
+        );
+        reader.join().unwrap()
+    });
+    assert_eq!(read, printed);
 }
 
 #[test]
