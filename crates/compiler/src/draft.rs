@@ -2,6 +2,7 @@
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashMap, HashSet};
+use std::ops::Range;
 
 use shardwright_rules::{Address, Body, EngineRule, HostgroupId, Modifiers, NativeStep, Scope};
 
@@ -20,6 +21,8 @@ pub(crate) struct Draft {
     branches: HashSet<ChainRef>,
     /// Chains that few statements reach.
     rare: HashSet<ChainRef>,
+    /// Chains whose rules stand in parts, each in front of the chain that it leads to.
+    woven: HashSet<ChainRef>,
 }
 
 /// A chain: rules of one `flag_in`, in order.
@@ -56,6 +59,14 @@ pub(crate) struct DraftRule {
     pub draws: Vec<(ChainRef, u32)>,
     /// It is one of the rules that end a chain of a tree.
     pub ends: bool,
+}
+
+/// Rules of a chain that stand together in the list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Stretch {
+    pub chain: ChainRef,
+    /// Which of the chain's rules.
+    pub rules: Range<usize>,
 }
 
 /// A rule of a tree, in the order of the list.
@@ -191,6 +202,7 @@ impl Draft {
             trees: HashMap::new(),
             branches: HashSet::new(),
             rare: HashSet::new(),
+            woven: HashSet::new(),
         }
     }
 
@@ -260,8 +272,15 @@ impl Draft {
     }
 
     /// Puts a chain that few statements reach behind the others, where that can be: whoever goes on behind it walks past its rules.
+    /// One that is woven stands where its rules lead to.
     pub(crate) fn rarely(&mut self, chain: ChainRef) {
         self.rare.insert(chain);
+    }
+
+    /// Lets other chains stand among the rules of this one: whoever has met a rule goes on right behind those that lead to the
+    /// same chain, and does not walk past the rest. Several chains that lead to the same ones in the same order share them.
+    pub(crate) fn weave(&mut self, chain: ChainRef) {
+        self.woven.insert(chain);
     }
 
     /// Adds a rule to the end of a chain.
@@ -274,11 +293,12 @@ impl Draft {
         &self.chains[chain.0]
     }
 
-    /// The chains that can be reached from `first`, every chain before those that it jumps to, rare ones as late as can be.
+    /// The rules of the chains that can be reached from `first`, every rule before the chain that it jumps to, rare chains as late as
+    /// can be.
     ///
     /// # Panics
     /// If jumps form a circle. Drafts have none, because chains are made after those they jump to or before their own items.
-    pub(crate) fn in_order(&self, first: ChainRef) -> Vec<ChainRef> {
+    pub(crate) fn in_order(&self, first: ChainRef) -> Vec<Stretch> {
         let order = self.depth_first(first);
         let place: HashMap<ChainRef, usize> =
             order.iter().enumerate().map(|(at, &chain)| (chain, at)).collect();
@@ -286,21 +306,46 @@ impl Draft {
         for target in order.iter().flat_map(|&chain| self.targets(chain)) {
             waits_for[place[&target]] += 1;
         }
-        let next = |at: usize| Reverse((self.rare.contains(&order[at]), at));
-        let mut ready = BinaryHeap::from([next(0)]);
-        let mut sorted = Vec::with_capacity(order.len());
-        while let Some(Reverse((_, at))) = ready.pop() {
-            sorted.push(order[at]);
-            for target in self.targets(order[at]) {
+        // What comes first of that which may: its place, then what leads there before what stands there.
+        let is_rare = |chain: &ChainRef| self.rare.contains(chain) && !self.woven.contains(chain);
+        let begins = |at: usize| Reverse(((is_rare(&order[at]), at, true), at, 0));
+        let mut ready = BinaryHeap::from([begins(0)]);
+        let mut stretches = Vec::with_capacity(order.len());
+        let mut done = 0;
+        while let Some(Reverse(((is_rare, wanted, _), at, from))) = ready.pop() {
+            let stretch = self.stretch(order[at], from);
+            let rules = &self.get(stretch.chain).rules;
+            for target in rules[stretch.rules.clone()].iter().flat_map(targets) {
                 let target = place[&target];
                 waits_for[target] -= 1;
                 if waits_for[target] == 0 {
-                    ready.push(next(target));
+                    ready.push(begins(target));
                 }
             }
+            match rules.get(stretch.rules.end) {
+                Some(next) => {
+                    let wanted = next.jump.map_or(wanted, |target| place[&target]);
+                    ready.push(Reverse(((is_rare, wanted, false), at, stretch.rules.end)));
+                }
+                None => done += 1,
+            }
+            stretches.push(stretch);
         }
-        assert_eq!(sorted.len(), order.len(), "jumps form no circle");
-        sorted
+        assert_eq!(done, order.len(), "jumps form no circle");
+        stretches
+    }
+
+    /// The rules of a chain that stand together with the one at `from`.
+    fn stretch(&self, chain: ChainRef, from: usize) -> Stretch {
+        let rules = &self.get(chain).rules[from..];
+        let together = match self.woven.contains(&chain) {
+            true => rules.iter().take_while(|rule| rule.jump == rules[0].jump).count(),
+            false => rules.len(),
+        };
+        Stretch {
+            chain,
+            rules: from..from + together,
+        }
     }
 
     /// The same, each chain directly before one that it jumps to.
@@ -328,15 +373,23 @@ impl Draft {
 
     /// Jump targets of a chain in the order of its rules; the depth-first walk takes the last one first.
     fn targets(&self, chain: ChainRef) -> Vec<ChainRef> {
-        self.get(chain)
-            .rules
-            .iter()
-            .flat_map(|rule| rule.draws.iter().map(|(chain, _)| *chain).chain(rule.jump))
-            .collect()
+        self.get(chain).rules.iter().flat_map(targets).collect()
     }
 
     /// The rules of a chain, taken out.
     pub(crate) fn take(&mut self, chain: ChainRef) -> Vec<DraftRule> {
-        std::mem::take(&mut self.chains[chain.0].rules)
+        self.take_first(chain, usize::MAX)
     }
+
+    /// The first of a chain's rules, taken out.
+    pub(crate) fn take_first(&mut self, chain: ChainRef, count: usize) -> Vec<DraftRule> {
+        let rules = &mut self.chains[chain.0].rules;
+        rules.drain(..count.min(rules.len())).collect()
+    }
+}
+
+/// The chains that a rule goes on in.
+fn targets(rule: &DraftRule) -> impl Iterator<Item = ChainRef> {
+    let drawn = rule.draws.iter().map(|(chain, _)| *chain);
+    drawn.chain(rule.jump)
 }

@@ -13,7 +13,7 @@ use shardwright_rules::{
 use shardwright_topology::model::{IdRanges, OriginId};
 
 use crate::diagnostics::Diagnostics;
-use crate::draft::{ChainRef, Draft, DraftRoute, DraftRule};
+use crate::draft::{ChainRef, Draft, DraftRoute, DraftRule, Stretch};
 use crate::program::{RawBlock, RawRow};
 
 /// Rules of all chains in the order of evaluation.
@@ -93,7 +93,7 @@ impl Sequence {
 
     /// Adds the chains that can be reached from one, in topological order.
     pub(crate) fn from(&mut self, draft: &mut Draft, first: ChainRef) {
-        for chain in draft.in_order(first) {
+        for Stretch { chain, rules } in draft.in_order(first) {
             if let Some(rules) = draft.take_tree(chain) {
                 let rules = rules.into_iter();
                 self.rules.extend(rules.map(|member| {
@@ -104,7 +104,7 @@ impl Sequence {
                     sequenced(member.chain, member.rule, Some(tree))
                 }));
             } else if !draft.is_branch(chain) {
-                let rules = draft.take(chain);
+                let rules = draft.take_first(chain, rules.len());
                 self.chain(chain, rules);
             }
         }

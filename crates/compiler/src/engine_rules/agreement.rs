@@ -71,7 +71,7 @@ impl Lowering<'_, '_> {
             true => self.session_targets(of),
             false => vec![trees; step.shards.len()],
         };
-        for row in &rows {
+        for row in self.in_front_of(own, of, &rows, &targets) {
             let shard = &step.shards[row.shard];
             let Some(sought) = key.one(&row.key) else {
                 continue;

@@ -229,7 +229,7 @@ impl Lowering<'_, '_> {
     /// Rules that place sessions by their schemas, on the readers of `policies` or on writers.
     fn schema_rows(&mut self, chain: ChainRef, of: MapUse<'_>, rows: &[KeyedSchema], policies: &[usize]) {
         let targets = self.session_targets(of);
-        for KeyedSchema { schema, key, shard } in rows {
+        for KeyedSchema { schema, key, shard } in self.in_front_of(chain, of, rows, &targets) {
             let placement = &of.section.step.shards[*shard];
             let destination = self.input.destination(policies, placement);
             let rule = EngineRule {
@@ -240,6 +240,24 @@ impl Lowering<'_, '_> {
             self.chains
                 .go_about(chain, schema, &placement.address, rule, targets[*shard], about);
         }
+    }
+
+    /// The schemas of a map as their rules stand in a chain: cluster by cluster in front of what follows there, if that differs.
+    pub(super) fn in_front_of<'r>(
+        &mut self,
+        chain: ChainRef,
+        of: MapUse<'_>,
+        rows: &'r [KeyedSchema],
+        targets: &[Target],
+    ) -> Vec<&'r KeyedSchema> {
+        let mut rows: Vec<&KeyedSchema> = rows.iter().collect();
+        if targets.iter().any(|target| *target != targets[0]) {
+            let shards = &of.section.step.shards;
+            // Numbers of hostgroups are kept, so that a key that moves takes nothing but its own rules along.
+            rows.sort_by_key(|row| self.input.destination(&[], &shards[row.shard]));
+            self.chains.draft.weave(chain);
+        }
+        rows
     }
 
     /// By shard, where a session goes on that its schema has placed on the shard's writer.
