@@ -37,6 +37,10 @@ pub struct Expected<'t> {
     pub mirror: Option<&'t str>,
     /// The `multiplex` of the rules.
     pub multiplex: Option<u8>,
+    /// Addresses of the servers that take it, in no order; who compares knows servers.
+    pub served_by: Option<Vec<&'t str>>,
+    /// Addresses of the throttles on lag that hold it back, in no order; who compares knows servers.
+    pub throttled_by: Option<Vec<&'t str>>,
 }
 
 /// What happens to a statement.

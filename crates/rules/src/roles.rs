@@ -17,8 +17,8 @@ use std::mem::discriminant;
 pub use claims::Claim;
 pub use memory::RoleMemory;
 pub use preferred::NotPreferred;
+pub use shardwright_vocabulary::Supposition;
 pub use sight::{GaleraSight, GroupSight, ServerSight, Sight, Source};
-pub use supposed::Supposition;
 pub use why::Why;
 
 use crate::{

@@ -4,6 +4,7 @@
 //!   configuration to see whether they notice.
 //! * [`replay`] has a throttle look at a recorded series of its signal.
 //! * [`script`] sends the statements of a text and shows the rules that each of them met.
+//! * [`supposed`] tells which servers take a statement when some are down or behind.
 //! * [`traffic`] reads recorded traffic and compares where two configurations send it.
 //! * [`visits`] shows the rules that a decision asked, and why those that did not match did not.
 //!
@@ -16,6 +17,7 @@ pub mod route_tests;
 pub mod script;
 mod session;
 mod step;
+pub mod supposed;
 pub mod traffic;
 mod visits;
 

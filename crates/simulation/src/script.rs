@@ -10,6 +10,7 @@ use shardwright_sql::{LexMode, Lexer, TokenKind};
 use crate::parameters::with_values;
 use crate::session::Simulated;
 use crate::step::Step;
+use crate::supposed::Supposed;
 use crate::visits::{Visit, note_values, visits};
 
 pub use self::commands::{ScriptError, Scripted, commands};
@@ -103,6 +104,7 @@ pub fn send(
             after_ms: 0,
             command: scripted.command(),
             query: scripted.query,
+            supposed: Supposed::default(),
             expect: None,
         };
         session.turn_to(&step, configuration);

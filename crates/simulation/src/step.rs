@@ -5,6 +5,8 @@ use shardwright_sql::LexMode;
 
 use shardwright_prover::expectation::Expected;
 
+use crate::supposed::Supposed;
+
 /// A statement and what must become of it.
 #[derive(Clone, Debug)]
 pub struct Step<'t> {
@@ -22,6 +24,8 @@ pub struct Step<'t> {
     pub command: Command<'t>,
     /// The statement; not looked at for an execution, whose statement is the one that was prepared.
     pub query: &'t [u8],
+    /// What is supposed of servers when it is sent.
+    pub supposed: Supposed,
     /// What must become of it; none where all that counts is that it is not refused.
     pub expect: Option<Expected<'t>>,
 }

@@ -30,4 +30,4 @@ pub use load::{Documents, Fault, Loaded, load, read_project, read_project_with};
 pub use project_files::{
     ENVIRONMENT_DIRECTORY, InputFile, Options, PROJECT_FILE, TESTS_DIRECTORY, TOPOLOGY_DIRECTORY,
 };
-pub use units::{duration_ms, is_name};
+pub use units::is_name;

@@ -4,6 +4,7 @@
 //! in everything that is serialised. What only one of them knows stays there.
 
 mod cluster;
+mod duration;
 mod glob;
 mod key;
 mod names;
@@ -12,11 +13,13 @@ mod session;
 mod severity;
 mod shard_map;
 mod statement;
+mod supposition;
 mod throttle;
 mod tls;
 mod words;
 
 pub use cluster::{Failback, ReadOnlyCheck, Role, RolesBy, ServerState, WriterServesReads};
+pub use duration::{duration_ms, parse_unsigned};
 pub use glob::{glob_matches, is_glob};
 pub use key::{KeyKind, KeyRef, KeyTemplate, KeyValue, parse_integer};
 pub use names::{NamePattern, Names};
@@ -28,6 +31,7 @@ pub use shard_map::{
     UnknownKey, Unqualified,
 };
 pub use statement::{FirewallMode, StatementKind};
+pub use supposition::Supposition;
 pub use throttle::OnUnknown;
 pub use tls::{ClientTls, ServerTls};
 pub use words::Words;

@@ -14,7 +14,6 @@ use shardwright_sql::{LexMode, Lexer, TokenKind};
 
 use self::answer::Answer;
 use self::assumed::Assumed;
-use self::supposed::Supposed;
 use crate::args::{ClientProfile, Format, Global, Route};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -150,7 +149,7 @@ fn answers(args: &Route, set: &RuleSet, statements: &[&[u8]]) -> Result<Vec<Answ
     {
         return Err(CommandError::usage(format!("no listener is named {name}")));
     }
-    let supposed = Supposed::parse(&args.suppose, configuration)?;
+    let supposed = supposed::parse(&args.suppose, configuration)?;
     let session = ScriptSession {
         user: user(configuration, args.user.as_deref())?,
         schema: args.schema.as_deref(),

@@ -1,4 +1,4 @@
-//! `route --if`: who takes a statement when servers are in another state.
+//! `route --if`, and the `if` of route tests: who takes a statement when servers are in another state.
 
 use shardwright_testkit::CommandEnvironment;
 
@@ -115,5 +115,94 @@ fn what_cannot_be_supposed_is_an_error_of_use() {
             .unwrap();
         assert_eq!(output.code(), Some(64), "{output:?}");
         assert!(output.stderr.contains(expected), "{output:?}");
+    }
+}
+
+/// The result of `test`, for tests about the topology above.
+fn tested(tests: &str) -> (i32, String) {
+    let project = project();
+    project
+        .write(
+            "tests/servers.yaml",
+            format!("version: 1\nsession: {{user: pay}}\nroute_tests:\n{tests}"),
+        )
+        .unwrap();
+    let output = project.run(&["test"]).unwrap();
+    (output.code().unwrap(), output.stdout + &output.stderr)
+}
+
+#[test]
+fn route_tests_suppose_the_same() {
+    let (code, output) = tested(
+        "
+  another writes:
+    if: pxc2=down
+    query: UPDATE t SET a = 1
+    expect: {role: writer, served_by: pay/pxc1}
+  readers share:
+    if: pxc1=queue:7
+    query: SELECT a FROM t
+    expect: {served_by: [pxc3, pxc1]}
+  nobody writes:
+    script:
+      - query: UPDATE t SET a = 1
+        if: [pxc1=down, pxc2=down, pxc3=down]
+        expect: {served_by: []}
+      - query: UPDATE t SET a = 1
+        expect: {served_by: clusters.pay.servers.pxc2}
+  replicas that lag are left:
+    if: [db2=lag:20s]
+    session: {user: shop}
+    query: SELECT a FROM t
+    expect: {served_by: db3, throttled_by: []}
+",
+    );
+    assert_eq!(code, 0, "{output}");
+    assert!(output.contains("bundled: 4 cases"), "{output}");
+    assert!(output.contains("proxysql-2.7: 0 cases"), "{output}");
+}
+
+#[test]
+fn a_server_that_does_not_serve_is_shown() {
+    let (code, output) = tested(
+        "
+  the wrong one:
+    if: pxc2=down
+    query: UPDATE t SET a = 1
+    expect: {served_by: [pxc2, pxc3]}
+",
+    );
+    assert_eq!(code, 3, "{output}");
+    let told = "expected clusters.pay.servers.pxc2, clusters.pay.servers.pxc3";
+    assert!(
+        output.contains(told) && output.contains("clusters.pay.servers.pxc1"),
+        "{output}"
+    );
+}
+
+#[test]
+fn what_route_tests_cannot_suppose_is_told_at_its_place() {
+    let (code, output) = tested(
+        "
+  states:
+    if: [pxc2=dwon, pxc9=down, pxc1]
+    query: SELECT a FROM t
+    expect: {served_by: pxc3}
+  another engine:
+    engines: [proxysql-2.7]
+    query: SELECT a FROM t
+    expect: {served_by: pxc3}
+",
+    );
+    assert_eq!(code, 65, "{output}");
+    for told in [
+        "`pxc2=dwon` supposes nothing of a server",
+        "`pxc1` supposes nothing of a server",
+        "states: down, read-only",
+        "pxc9",
+        "did you mean `pxc",
+        "proxysql-2.7 watches servers by itself",
+    ] {
+        assert!(output.contains(told), "{told}: {output}");
     }
 }

@@ -1,26 +1,9 @@
 //! What monitors would know, supposed: servers as they are meant to be, and what is said to be otherwise.
 
 use super::{GaleraSight, GroupSight, RoleMemory, Roles, ServerSight, Sight, Source, WatchedCluster};
-use crate::{Address, ClusterKind};
+use shardwright_vocabulary::Supposition;
 
-/// What is supposed of a server.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Supposition {
-    /// It does not answer.
-    Down,
-    /// It cannot write.
-    ReadOnly,
-    /// It can write, and replicates from nowhere.
-    Promoted,
-    /// It is so far behind, ms.
-    Lags(u64),
-    /// It does not say how far it is behind.
-    LagUnknown,
-    /// So many transactions wait to be applied.
-    Queue(u64),
-    /// It is not in the majority of its group.
-    Minority,
-}
+use crate::{Address, ClusterKind};
 
 impl WatchedCluster<'_> {
     /// The roles after these suppositions have come true, in a cluster that was as it is meant to be.
@@ -30,7 +13,7 @@ impl WatchedCluster<'_> {
         self.roles(&sights, &mut memory)?;
         for (sight, (candidate, _)) in sights.iter_mut().zip(&self.servers) {
             let of_server = supposed.iter().filter(|(server, _)| *server == candidate.server);
-            of_server.for_each(|(_, supposition)| supposition.come_true(sight));
+            of_server.for_each(|&(_, supposition)| come_true(supposition, sight));
         }
         self.roles(&sights, &mut memory)
     }
@@ -55,35 +38,33 @@ impl WatchedCluster<'_> {
     }
 }
 
-impl Supposition {
-    fn come_true(self, sight: &mut Sight) {
-        if self == Supposition::Down {
-            *sight = Sight::Lost {
-                why: "supposed".to_owned(),
-            };
-            return;
+fn come_true(supposition: Supposition, sight: &mut Sight) {
+    if supposition == Supposition::Down {
+        *sight = Sight::Lost {
+            why: "supposed".to_owned(),
+        };
+        return;
+    }
+    let Sight::Seen(seen) = sight else { return };
+    match supposition {
+        Supposition::Down => {}
+        Supposition::ReadOnly => seen.is_read_only = Some(true),
+        Supposition::Promoted => {
+            seen.is_read_only = Some(false);
+            (seen.source, seen.lag_ms) = (Source::None, None);
         }
-        let Sight::Seen(seen) = sight else { return };
-        match self {
-            Supposition::Down => {}
-            Supposition::ReadOnly => seen.is_read_only = Some(true),
-            Supposition::Promoted => {
-                seen.is_read_only = Some(false);
-                (seen.source, seen.lag_ms) = (Source::None, None);
-            }
-            Supposition::Lags(lag_ms) => seen.lag_ms = Some(lag_ms),
-            Supposition::LagUnknown => seen.lag_ms = None,
-            Supposition::Queue(queue) => {
-                seen.galera
-                    .iter_mut()
-                    .for_each(|galera| galera.queue = Some(queue));
-                seen.group.iter_mut().for_each(|group| group.queue = Some(queue));
-            }
-            Supposition::Minority => {
-                let galera = seen.galera.iter_mut();
-                galera.for_each(|galera| galera.is_primary = Some(false));
-                seen.group.iter_mut().for_each(|group| group.has_majority = false);
-            }
+        Supposition::Lags(lag_ms) => seen.lag_ms = Some(lag_ms),
+        Supposition::LagUnknown => seen.lag_ms = None,
+        Supposition::Queue(queue) => {
+            seen.galera
+                .iter_mut()
+                .for_each(|galera| galera.queue = Some(queue));
+            seen.group.iter_mut().for_each(|group| group.queue = Some(queue));
+        }
+        Supposition::Minority => {
+            let galera = seen.galera.iter_mut();
+            galera.for_each(|galera| galera.is_primary = Some(false));
+            seen.group.iter_mut().for_each(|group| group.has_majority = false);
         }
     }
 }

@@ -1,5 +1,7 @@
 //! What was expected of a statement against what became of it.
 
+use std::collections::BTreeSet;
+
 use shardwright_rules::{Address, Decision, Outcome, Statement};
 
 use super::Runner;
@@ -34,7 +36,8 @@ impl Runner<'_> {
         }
         match &decision.outcome {
             Outcome::Route(route) => {
-                expected.compare_route(self.configuration, route, Some(statement), &mut mismatches)
+                expected.compare_route(self.configuration, route, Some(statement), &mut mismatches);
+                self.servers(expected, step, decision, &mut mismatches);
             }
             Outcome::Reject(rejection) => {
                 if let Some(part) = expected.error.filter(|part| !rejection.message.contains(part)) {
@@ -56,6 +59,44 @@ impl Runner<'_> {
             self.provenance(expected, step, session, statement, decision, &mut mismatches);
         }
         mismatches.into_vec()
+    }
+
+    /// Which servers take the statement, and which throttles hold it back.
+    fn servers(
+        &self,
+        expected: &Expected<'_>,
+        step: &Step<'_>,
+        decision: &Decision,
+        mismatches: &mut Mismatches,
+    ) {
+        if expected.served_by.is_none() && expected.throttled_by.is_none() {
+            return;
+        }
+        let Some(servers) = step.supposed.servers(self.configuration, decision) else {
+            let field = expected
+                .served_by
+                .as_ref()
+                .map_or("throttled_by", |_| "served_by");
+            let nobody = "servers that are not watched: the topology has no monitor section";
+            mismatches.push(Some(field), "servers that are watched", nobody);
+            return;
+        };
+        let started = servers
+            .throttles
+            .iter()
+            .filter(|throttle| throttle.started == Some(true));
+        compare_names(
+            "throttled_by",
+            expected.throttled_by.as_deref(),
+            started.map(|throttle| throttle.throttle.as_str()),
+            mismatches,
+        );
+        compare_names(
+            "served_by",
+            expected.served_by.as_deref(),
+            servers.served_by.iter().map(|serving| serving.server.as_str()),
+            mismatches,
+        );
     }
 
     /// Which shards placed the statement, and which objects' rules matched. The path costs more than the decision, so
@@ -123,6 +164,27 @@ impl Runner<'_> {
     }
 }
 
+/// Compares addresses that stand in no order.
+fn compare_names<'n>(
+    field: &'static str,
+    wanted: Option<&[&str]>,
+    actual: impl Iterator<Item = &'n str>,
+    mismatches: &mut Mismatches,
+) {
+    let Some(wanted) = wanted else { return };
+    let (wanted, actual) = (
+        wanted.iter().copied().collect::<BTreeSet<_>>(),
+        actual.collect::<BTreeSet<_>>(),
+    );
+    let listed = |names: &BTreeSet<&str>| match names.is_empty() {
+        true => "none".to_owned(),
+        false => names.iter().copied().collect::<Vec<_>>().join(", "),
+    };
+    if wanted != actual {
+        mismatches.push(Some(field), listed(&wanted), listed(&actual));
+    }
+}
+
 /// Whether an address is `object`'s, or that of something in it.
 fn is_inside(address: &str, object: &str) -> bool {
     address
@@ -156,6 +218,8 @@ fn route_field(expected: &Expected<'_>) -> Option<&'static str> {
         ("cache_ttl", expected.cache_ttl_ms.is_some()),
         ("mirror", expected.mirror.is_some()),
         ("multiplex", expected.multiplex.is_some()),
+        ("served_by", expected.served_by.is_some()),
+        ("throttled_by", expected.throttled_by.is_some()),
     ];
     fields
         .into_iter()

@@ -9,6 +9,7 @@ use shardwright_import::Language;
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Configuration, Decision, EngineId, Evaluator, Outcome};
 use shardwright_simulation::route_tests::{Case, Runner};
+use shardwright_simulation::supposed::Supposed;
 use shardwright_simulation::{Command, Step};
 use shardwright_testkit::{ClientOptions, EngineClient, Handle, ProxySqlOptions, Reply, Rig, real_proxysql};
 
@@ -322,6 +323,7 @@ fn expected(configuration: &Arc<Configuration>, session: &Session) -> Vec<Option
             after_ms: 0,
             command,
             query: query.as_bytes(),
+            supposed: Supposed::default(),
             expect: None,
         });
     }

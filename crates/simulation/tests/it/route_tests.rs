@@ -6,6 +6,7 @@ use shardwright_prover::expectation::{Expected, OutcomeKind};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::Role;
 use shardwright_simulation::route_tests::{Case, Failure, Runner};
+use shardwright_simulation::supposed::Supposed;
 use shardwright_simulation::{Command, Step};
 
 use shardwright_testkit::configuration;
@@ -36,6 +37,7 @@ fn step<'t>(query: &'t str, expect: Option<Expected<'t>>) -> Step<'t> {
         after_ms: 0,
         command: Command::Query,
         query: query.as_bytes(),
+        supposed: Supposed::default(),
         expect,
     }
 }

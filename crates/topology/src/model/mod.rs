@@ -42,7 +42,7 @@ pub use shard_map::{
 pub use shardwright_vocabulary::{
     ClientTls, CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyTemplate,
     KeyValue, MissingBegin, NamePattern, Names, OnClientGone, OnUnknown, ReadOnlyCheck, RegexEngine, Role,
-    RolesBy, ServerState, ServerTls, Severity, StatedTables, StatementKind, Unqualified, Words,
+    RolesBy, ServerState, ServerTls, Severity, StatedTables, StatementKind, Supposition, Unqualified, Words,
     WriterServesReads,
 };
 pub use surroundings::{EngineFamily, EngineVariables, Listener, Monitor, Refuser};

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use shardwright_diagnostics::Span;
 
-use super::{EngineName, KeyValue, OriginId, Origins, Role, Words};
+use super::{EngineName, KeyValue, OriginId, Origins, Role, Supposition, Words};
 
 /// Statements of one session, in order.
 #[derive(Clone, Debug, PartialEq)]
@@ -32,6 +32,8 @@ pub struct TestStep {
     pub command: TestCommand,
     /// The statement, without blanks at its end; of an execution, the one that its preparation was written with.
     pub query: Arc<str>,
+    /// What is supposed of servers, by their addresses; those that are not named are as they are meant to be.
+    pub supposed: Vec<(Arc<str>, Supposition)>,
     /// What must become of it; none where all that counts is that it is not refused.
     pub expect: Option<Expectation>,
 }
@@ -98,6 +100,18 @@ pub struct Expectation {
     pub mirror: Option<Arc<str>>,
     /// The `multiplex` of the rules.
     pub multiplex: Option<u8>,
+    /// Addresses of the servers that take it, in no order.
+    pub served_by: Option<Vec<Arc<str>>>,
+    /// Addresses of the throttles on lag that hold it back, in no order.
+    pub throttled_by: Option<Vec<Arc<str>>>,
+}
+
+impl Expectation {
+    /// Whether it is about servers, which only an engine knows that watches them.
+    #[must_use]
+    pub fn is_about_servers(&self) -> bool {
+        self.served_by.is_some() || self.throttled_by.is_some()
+    }
 }
 
 /// What happens to a statement.

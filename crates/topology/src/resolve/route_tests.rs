@@ -3,6 +3,7 @@
 mod commands;
 pub(crate) mod expectation;
 mod properties;
+mod servers;
 
 use std::sync::Arc;
 
@@ -55,6 +56,13 @@ object! {
         "a list of engines",
     )
         .absent("every listed one");
+    IF: Texts = text_or_list("if", "What is supposed of servers: SERVER=STATE, or a list of these.")
+        .examples(r#"["pxc1=down", ["db2=lag:20s", "db3=down"]]"#)
+        .page(
+            "Servers that it does not name are as the topology means them to be. States: `down`, `read-only`, `promoted`, `minority`, \
+             `lag:20s`, `lag:unknown`, `queue:500`; a server whose name several clusters have is written CLUSTER/SERVER. \
+             Such a test is for the bundled engine, which watches servers.",
+        );
     QUERY: Text = text("query", "The statement that the session sends.")
         .page("Blanks at its end do not count.");
     EXPECT: Definition = defined("expect", "", "expect")
@@ -90,6 +98,8 @@ object! {
         .absent("as many as there are");
     EXPECT: Definition = test::EXPECT;
     SESSION: Definition = test::SESSION;
+    IF: Texts = test::IF
+        .absent("the test's");
     AFTER: Duration = duration("after", "Time since the previous statement; 0ms if not given.");
 }
 
@@ -244,6 +254,7 @@ impl<'t> Reader<'t> {
         context: &mut Context<'_>,
     ) -> Option<()> {
         let session = self.inner_session(object, around, context);
+        let supposed = self.supposed(object, context);
         let mut steps = Vec::new();
         if object.has(&SCRIPT) {
             let alone: [&dyn AnyField; 2] = [&QUERY, &EXPECT];
@@ -255,7 +266,12 @@ impl<'t> Reader<'t> {
             for (item, index) in object.items(&SCRIPT, context).iter().zip(0u32..) {
                 let step = object.inner(View::of(item), item.span);
                 let session = self.inner_session(&step, &session, context);
-                steps.extend(self.step(&step, Some(index), session, &mut prepared, context));
+                let supposed = match step.has(&test::IF) {
+                    true => self.supposed(&step, context),
+                    false => supposed.clone(),
+                };
+                let read = self.step(&step, Some(index), session, &mut prepared, context);
+                steps.extend(read.map(|step| TestStep { supposed, ..step }));
             }
             if object.items(&SCRIPT, context).is_empty() {
                 object.error(
@@ -268,12 +284,14 @@ impl<'t> Reader<'t> {
         } else {
             object.require(&QUERY, context);
             object.require(&EXPECT, context);
-            steps.extend(self.step(object, None, session, &mut Prepared::default(), context));
+            let read = self.step(object, None, session, &mut Prepared::default(), context);
+            steps.extend(read.map(|step| TestStep { supposed, ..step }));
         }
+        let engines = words_of(&object.texts(&test::ENGINES, context), object, context);
         self.tests.push(RouteTest {
             name: object.name.clone(),
             origin: object.origin,
-            engines: words_of(&object.texts(&test::ENGINES, context), object, context),
+            engines: servers::engines(engines, &steps, object, context),
             steps,
         });
         Some(())
@@ -314,6 +332,7 @@ impl<'t> Reader<'t> {
             after_ms: object.get(&step::AFTER, context).unwrap_or(0),
             command,
             query,
+            supposed: Vec::new(),
             expect: self.expectation(object, context),
         })
     }

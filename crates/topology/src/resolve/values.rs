@@ -273,7 +273,7 @@ impl Read for Duration {
 
     fn read<'a>(&self, field: &Field<'_>, object: &Object<'a, '_>, context: &mut Context<'_>) -> Option<u64> {
         let (node, text) = object.raw_text(field, context)?;
-        let duration = units::duration_ms(&text);
+        let duration = shardwright_vocabulary::duration_ms(&text);
         if duration.is_none() {
             let message =
                 format!("expected a duration with its unit, such as 500ms, 5s or 10m, found `{text}`");

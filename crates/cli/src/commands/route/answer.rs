@@ -9,7 +9,9 @@ use shardwright_rules::{Decision, Effects, Outcome};
 use shardwright_simulation::Visit;
 
 use super::assumed::Assumed;
-use super::supposed::Servers;
+use shardwright_simulation::supposed::Servers;
+
+use super::supposed;
 use crate::rule_set::RuleSet;
 use crate::ui::{Ui, printable};
 
@@ -243,7 +245,7 @@ impl Answer {
             )
         }));
         lines.extend(self.assumed.iter().map(|what| format!("  assumed   {what}")));
-        lines.extend(self.servers.iter().flat_map(Servers::lines));
+        lines.extend(self.servers.iter().flat_map(supposed::lines));
         lines.extend(self.shard.as_ref().map(|shard| format!("  shard     {shard}")));
         lines.extend(
             self.rewritten

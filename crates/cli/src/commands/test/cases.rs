@@ -1,7 +1,11 @@
 //! Tests as they were written → cases that the analysis runs. Nothing is copied but lists.
 
+use std::sync::Arc;
+
 use shardwright_prover::expectation::{Expected, OutcomeKind};
+use shardwright_rules::Address;
 use shardwright_simulation::route_tests::Case;
+use shardwright_simulation::supposed::Supposed;
 use shardwright_simulation::{Command, Step};
 use shardwright_topology::model::{Expectation, ExpectedOutcome, RouteTest, TestCommand, TestStep};
 
@@ -28,6 +32,12 @@ fn step(step: &TestStep) -> Step<'_> {
             },
         },
         query: step.query.as_bytes(),
+        supposed: Supposed(
+            step.supposed
+                .iter()
+                .map(|(server, supposition)| (Address::from(&**server), *supposition))
+                .collect(),
+        ),
         expect: step.expect.as_ref().map(expected),
     }
 }
@@ -48,7 +58,13 @@ pub(super) fn expected(expectation: &Expectation) -> Expected<'_> {
         cache_ttl_ms: expectation.cache_ttl_ms,
         mirror: expectation.mirror.as_deref(),
         multiplex: expectation.multiplex,
+        served_by: names(expectation.served_by.as_deref()),
+        throttled_by: names(expectation.throttled_by.as_deref()),
     }
+}
+
+fn names(addresses: Option<&[Arc<str>]>) -> Option<Vec<&str>> {
+    addresses.map(|addresses| addresses.iter().map(|address| &**address).collect())
 }
 
 const fn outcome(expected: ExpectedOutcome) -> OutcomeKind {

@@ -6,7 +6,9 @@ use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 
-use self::expect::{ANSWER, CLUSTER, ERROR, MIRROR, MULTIPLEX, OUTCOME, QUERY, ROLE, RULE, SHARD};
+use self::expect::{
+    ANSWER, CLUSTER, ERROR, MIRROR, MULTIPLEX, OUTCOME, QUERY, ROLE, RULE, SERVED_BY, SHARD, THROTTLED_BY,
+};
 use super::Reader;
 use super::test::EXPECT;
 use crate::codes::{MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE};
@@ -52,10 +54,19 @@ object! {
         "Whether it may share a server connection, as rules set it: 0 never, 1 always, 2 in spite of its variables.",
         |says| json!({ "description": says, "enum": [0, 1, 2], EXPECTS: "0, 1 or 2" }),
     );
+    SERVED_BY: Texts = text_or_list("served_by", "The servers that take it, in any order.")
+        .examples(r#"["pxc2", ["db2", "db3"]]"#)
+        .page("An empty list: it waits until a server serves. With `if`, as it says; for the bundled engine.");
+    THROTTLED_BY: Texts = text_or_list(
+        "throttled_by",
+        "The throttles on replication lag that hold it back, in any order.",
+    )
+        .examples(r#"["batch"]"#)
+        .page("An empty list: none of them. With `if`, as it says; for the bundled engine.");
 }
 
-/// What is said of one statement, and not of all statements of a domain: their texts.
-const OF_ONE: [&dyn AnyField; 4] = [&QUERY, &ERROR, &ANSWER, &RULE];
+/// What is said of one statement, and not of all statements of a domain: their texts, and the servers of a moment.
+const OF_ONE: [&dyn AnyField; 6] = [&QUERY, &ERROR, &ANSWER, &RULE, &SERVED_BY, &THROTTLED_BY];
 
 /// What can be expected of all statements of a domain.
 pub(super) fn of_all() -> impl Iterator<Item = (&'static str, Value)> {
@@ -92,6 +103,8 @@ impl Reader<'_> {
             cache_ttl_ms: object.get(&expect::CACHE_TTL, context),
             mirror: self.cluster(&MIRROR, &object, context),
             multiplex: object.read(&MULTIPLEX, &Int::between(0, 2), context),
+            served_by: self.servers(&object, context),
+            throttled_by: self.throttles(&object, context),
         };
         one_outcome(&object, &expectation, context);
         Some(expectation)
@@ -209,7 +222,7 @@ fn trimmed(field: &dyn AnyField, object: &Object<'_, '_>, context: &mut Context<
 
 /// A statement has one outcome: what only a refusal has does not go with a place.
 fn one_outcome(object: &Object<'_, '_>, expectation: &Expectation, context: &mut Context<'_>) {
-    let implied: [(&dyn AnyField, ExpectedOutcome); 12] = [
+    let implied: [(&dyn AnyField, ExpectedOutcome); 14] = [
         (&ERROR, ExpectedOutcome::Reject),
         (&ANSWER, ExpectedOutcome::Answer),
         (&CLUSTER, ExpectedOutcome::Route),
@@ -222,6 +235,8 @@ fn one_outcome(object: &Object<'_, '_>, expectation: &Expectation, context: &mut
         (&expect::CACHE_TTL, ExpectedOutcome::Route),
         (&MIRROR, ExpectedOutcome::Route),
         (&MULTIPLEX, ExpectedOutcome::Route),
+        (&SERVED_BY, ExpectedOutcome::Route),
+        (&THROTTLED_BY, ExpectedOutcome::Route),
     ];
     let stated = expectation
         .outcome
