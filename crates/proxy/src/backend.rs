@@ -3,6 +3,7 @@
 mod exchange;
 mod reset;
 
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -115,6 +116,8 @@ pub(crate) struct Backend {
     pub(crate) serial: u64,
     /// The server's number of it.
     pub(crate) thread_id: u32,
+    /// Where it leads; none for a unix socket.
+    pub(crate) peer: Option<IpAddr>,
     /// A KILL QUERY was sent for it: what it meets may be the next statement.
     pub(crate) may_be_killed: bool,
     pub(crate) key: PoolKey,
@@ -153,6 +156,8 @@ pub(crate) struct Backend {
 /// With what and how to open a connection.
 pub(crate) struct Connect<'a> {
     pub(crate) member: &'a Arc<MemberRuntime>,
+    /// The address to connect to; where the host leads if none is given.
+    pub(crate) at: Option<IpAddr>,
     pub(crate) key: PoolKey,
     pub(crate) secret: ClientSecret,
     /// The certificates of now.
@@ -185,12 +190,15 @@ struct LoggedIn {
     capabilities: CapabilityFlags,
 }
 
-/// A connection to a server, before its greeting.
-pub(crate) async fn dial(member: &MemberRuntime) -> std::io::Result<Socket> {
+/// A connection to a server, before its greeting; to `at`, or to where its host leads.
+pub(crate) async fn dial(member: &MemberRuntime, at: Option<IpAddr>) -> std::io::Result<Socket> {
     if member.port == 0 {
         return Ok(Socket::Unix(UnixStream::connect(&member.host).await?));
     }
-    let stream = TcpStream::connect((member.host.as_str(), member.port)).await?;
+    let stream = match at {
+        Some(address) => TcpStream::connect((address, member.port)).await?,
+        None => TcpStream::connect((member.host.as_str(), member.port)).await?,
+    };
     stream.set_nodelay(true)?;
     Ok(Socket::Tcp(stream))
 }
@@ -205,7 +213,12 @@ impl Connect<'_> {
     }
 
     async fn open_untimed(self) -> Result<Backend, ConnectFailure> {
-        let mut channel = Channel::new(dial(self.member).await?, self.scratch.clone());
+        let socket = dial(self.member, self.at).await?;
+        let peer = socket.peer_ip();
+        if let (Some(peer), None) = (peer, self.at) {
+            self.member.led_to(peer);
+        }
+        let mut channel = Channel::new(socket, self.scratch.clone());
         let LoggedIn {
             greeting,
             status,
@@ -222,6 +235,7 @@ impl Connect<'_> {
             member: self.member.clone(),
             serial: self.serial,
             thread_id: greeting.connection_id,
+            peer,
             may_be_killed: false,
             key: self.key,
             is_mariadb: greeting.is_mariadb(),
@@ -355,6 +369,7 @@ impl Backend {
             member,
             serial: 0,
             thread_id: 0,
+            peer: None,
             may_be_killed: false,
             key,
             is_mariadb: true,

@@ -177,6 +177,21 @@ impl Control {
         problems
     }
 
+    /// The members at this host name are others: it leads elsewhere. No apply is under way meanwhile.
+    pub(crate) fn moved(&self, host: &str) {
+        let _store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        self.members.moved(host);
+        let served = self.snapshot.load_full();
+        let snapshot = served.with_members_registered(&self.context(&served));
+        self.snapshot.store(Arc::new(snapshot));
+        self.members.prune();
+    }
+
+    /// A host name leads to several servers at once, or in turn.
+    pub(crate) fn leads_to_several(&self, host: &str) {
+        self.members.leads_to_several(host);
+    }
+
     fn context<'a>(&'a self, served: &'a Snapshot) -> BuildContext<'a> {
         BuildContext {
             members: &self.members,

@@ -1,5 +1,6 @@
 //! What a server is working at, and telling the server to end it.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use shardwright_wire::{Command, errors};
@@ -16,6 +17,8 @@ pub(crate) struct Serving<'a> {
     pub(crate) key: &'a PoolKey,
     /// The server's number of the connection.
     pub(crate) thread_id: u32,
+    /// Where it leads: the host name may lead elsewhere by now, where the number is somebody else's.
+    pub(crate) peer: Option<IpAddr>,
 }
 
 impl<'a> Serving<'a> {
@@ -24,6 +27,7 @@ impl<'a> Serving<'a> {
             member: &backend.member,
             key: &backend.key,
             thread_id: backend.thread_id,
+            peer: backend.peer,
         }
     }
 
@@ -32,6 +36,7 @@ impl<'a> Serving<'a> {
             member: self.member.clone(),
             key: self.key.clone(),
             thread_id: self.thread_id,
+            peer: self.peer,
         }
     }
 }
@@ -41,6 +46,7 @@ pub(crate) struct Target {
     member: Arc<MemberRuntime>,
     key: PoolKey,
     thread_id: u32,
+    peer: Option<IpAddr>,
 }
 
 impl Target {
@@ -49,6 +55,7 @@ impl Target {
             member: &self.member,
             key: &self.key,
             thread_id: self.thread_id,
+            peer: self.peer,
         }
     }
 
@@ -75,6 +82,7 @@ impl Target {
             .map_err(|closed| closed.to_string())?;
         let connect = Connect {
             member: &self.member,
+            at: self.peer,
             key: PoolKey {
                 has_schema: false,
                 ..self.key

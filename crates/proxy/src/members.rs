@@ -1,12 +1,14 @@
 //! Servers as members of hostgroups, while a proxy runs: their connection limits and their state.
 
+use std::collections::BTreeSet;
 use std::collections::hash_map::Entry;
+use std::net::IpAddr;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwapOption;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_rules::{HostgroupId, Member, ServerTls};
 use shardwright_wire::{CapabilityFlags, Greeting};
 use tokio::sync::Semaphore;
@@ -43,6 +45,8 @@ pub(crate) struct MemberRuntime {
     lacks: AtomicU32,
     /// What it is known to have.
     pub(crate) reach: Reach,
+    /// Where connections to its host have led.
+    peers: Mutex<BTreeSet<IpAddr>>,
 }
 
 impl MemberRuntime {
@@ -67,6 +71,7 @@ impl MemberRuntime {
             version: ArcSwapOption::empty(),
             lacks: AtomicU32::new(0),
             reach: Reach::default(),
+            peers: Mutex::default(),
         }
     }
 
@@ -88,6 +93,18 @@ impl MemberRuntime {
         {
             self.version.store(Some(Arc::new(version.to_owned())));
         }
+    }
+
+    /// A connection to its host has led there.
+    pub(crate) fn led_to(&self, peer: IpAddr) {
+        let mut peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        peers.insert(peer);
+    }
+
+    /// Where connections to its host have led.
+    pub(crate) fn peers(&self) -> BTreeSet<IpAddr> {
+        let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
+        peers.clone()
     }
 
     /// Capabilities that the server does not have, as far as is known.
@@ -149,6 +166,11 @@ impl MemberRuntime {
         self.port == other.port && self.host == other.host
     }
 
+    /// Whether its host is a name, and may lead elsewhere later.
+    pub(crate) fn has_name(&self) -> bool {
+        self.port != 0 && self.host.parse::<IpAddr>().is_err()
+    }
+
     /// `host:port`, or the path of a socket.
     pub(crate) fn endpoint(&self) -> String {
         if self.port == 0 {
@@ -172,12 +194,24 @@ struct MemberKey {
     port: u16,
     tls: ServerTls,
     max_connections: u32,
+    /// How often the host name has come to lead elsewhere.
+    moves: u32,
+}
+
+/// What is known of host names.
+#[derive(Debug, Default)]
+struct HostNames {
+    /// How often each has come to lead elsewhere.
+    moves: FxHashMap<String, u32>,
+    /// Those that lead to several servers.
+    of_several: FxHashSet<String>,
 }
 
 /// Every member that a served generation has; a change of generation keeps what did not change.
 #[derive(Debug, Default)]
 pub(crate) struct MemberRegistry {
     members: Mutex<FxHashMap<MemberKey, Arc<MemberRuntime>>>,
+    names: Mutex<HostNames>,
     next: AtomicU64,
 }
 
@@ -187,7 +221,9 @@ const KILLS_AT_ONCE: usize = 4;
 impl MemberRegistry {
     /// The running member for a member of a configuration.
     pub(crate) fn get(&self, hostgroup: HostgroupId, member: &Member) -> Arc<MemberRuntime> {
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let key = MemberKey {
+            moves: names.moves.get(&member.host).copied().unwrap_or(0),
             hostgroup,
             host: member.host.clone(),
             port: member.port,
@@ -195,13 +231,32 @@ impl MemberRegistry {
             max_connections: member.max_connections,
         };
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
-        match members.entry(key) {
+        let running = match members.entry(key) {
             Entry::Occupied(entry) => entry.get().clone(),
             Entry::Vacant(entry) => {
                 let number = self.next.fetch_add(1, Ordering::Relaxed);
                 entry.insert(Arc::new(MemberRuntime::new(number, member))).clone()
             }
+        };
+        if names.of_several.contains(&member.host) {
+            running.reach.is_of_several();
         }
+        running
+    }
+
+    /// A host name leads elsewhere: from now on, its members are others.
+    pub(crate) fn moved(&self, host: &str) {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        *names.moves.entry(host.to_owned()).or_default() += 1;
+    }
+
+    /// A host name leads to several servers: what is known of one says nothing of the next connection.
+    pub(crate) fn leads_to_several(&self, host: &str) {
+        let mut names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.of_several.insert(host.to_owned());
+        let members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
+        let at_host = members.values().filter(|member| member.host == host);
+        at_host.for_each(|member| member.reach.is_of_several());
     }
 
     /// Forgets members that nothing refers to any more.
@@ -263,6 +318,14 @@ mod tests {
         member.tls = ServerTls::Disabled;
         member.max_connections = 6;
         assert!(!Arc::ptr_eq(&first, &registry.get(HostgroupId(1), &member)));
+        member.max_connections = 10;
+        registry.moved("elsewhere");
+        assert!(Arc::ptr_eq(&first, &registry.get(HostgroupId(1), &member)));
+        registry.moved("h");
+        assert!(
+            !Arc::ptr_eq(&first, &registry.get(HostgroupId(1), &member)),
+            "its name leads to another server"
+        );
         drop(first);
         registry.prune();
         assert!(registry.members.lock().unwrap().is_empty());

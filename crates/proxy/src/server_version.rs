@@ -80,7 +80,7 @@ impl ServerVersion {
 
 /// A server's greeting.
 async fn ask(scratch: &Scratch, member: &MemberRuntime) -> Option<Greeting> {
-    let mut channel = Channel::new(dial(member).await.ok()?, scratch.clone());
+    let mut channel = Channel::new(dial(member, None).await.ok()?, scratch.clone());
     let mut frame = Frame::default();
     channel.packet(&mut frame, PRE_AUTH_MAX_PAYLOAD).await.ok()?;
     Greeting::decode(frame.payload()).ok()

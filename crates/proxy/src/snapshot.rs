@@ -208,6 +208,14 @@ impl Snapshot {
         (reloaded, problems)
     }
 
+    /// The same generation with members that are registered anew.
+    pub(crate) fn with_members_registered(&self, context: &BuildContext<'_>) -> Self {
+        Self {
+            hostgroups: Arc::new(hostgroups(&self.configuration, context)),
+            ..self.clone()
+        }
+    }
+
     /// Whether this user may be in a schema of this name although servers have none. To users that no map of this
     /// logical schema applies to it is a schema like any other.
     pub(crate) fn is_logical_schema(&self, name: &str, user: &str) -> bool {

@@ -6,6 +6,7 @@
 mod compressed;
 
 use std::io;
+use std::net::IpAddr;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
@@ -71,6 +72,14 @@ impl Socket {
             Socket::Tcp(_) | Socket::Unix(_) | Socket::Closed => Poll::Ready(Ok(())),
             Socket::Tls(stream) => Pin::new(&mut stream.0).poll_flush(cx),
             Socket::Compressed(stream) => stream.poll_flush(cx),
+        }
+    }
+
+    /// The address of the other end of a plain TCP connection.
+    pub(crate) fn peer_ip(&self) -> Option<IpAddr> {
+        match self {
+            Socket::Tcp(stream) => stream.peer_addr().ok().map(|peer| peer.ip()),
+            Socket::Unix(_) | Socket::Tls(_) | Socket::Compressed(_) | Socket::Closed => None,
         }
     }
 

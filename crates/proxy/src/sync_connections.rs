@@ -118,6 +118,7 @@ impl SyncRequest<'_> {
     async fn connect(&self, patience: Duration) -> Option<Backend> {
         let connect = Connect {
             member: self.member,
+            at: None,
             key: PoolKey {
                 user: self.user.clone(),
                 shaping: CapabilityFlags::empty(),

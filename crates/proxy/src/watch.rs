@@ -4,6 +4,7 @@
 //! [`Knowledge`](crate::knowledge::Knowledge); who writes and who reads follows from it by `rules::roles`, and goes to the hostgroups of what is served.
 
 mod heartbeat;
+mod names;
 mod probe;
 mod questions;
 mod reconcile;

@@ -18,6 +18,7 @@ mod examples;
 mod explain;
 mod findings;
 mod generator;
+mod host_names;
 mod killed_apply;
 mod language_pages;
 mod language_server;

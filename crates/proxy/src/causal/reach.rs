@@ -1,6 +1,6 @@
 //! What one server is known to have.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -17,6 +17,8 @@ pub(crate) struct Reach {
     late_until_us: AtomicU64,
     /// Where its log was at a moment.
     position: Mutex<Option<(Instant, Position)>>,
+    /// Its host name leads to several servers: nothing is known of the one at the other end of a connection.
+    is_of_several: AtomicBool,
 }
 
 impl Default for Reach {
@@ -26,6 +28,7 @@ impl Default for Reach {
             synced_us: AtomicU64::new(0),
             late_until_us: AtomicU64::new(0),
             position: Mutex::new(None),
+            is_of_several: AtomicBool::new(false),
         }
     }
 }
@@ -45,7 +48,7 @@ impl Reach {
     pub(crate) fn has_since(&self, written: Instant, opened: Instant) -> bool {
         let synced = self.synced_us.load(Ordering::Acquire);
         // Of two moments in one microsecond nobody knows which was first.
-        synced > self.us(written) && synced > self.us(opened)
+        !self.is_unknowable() && synced > self.us(written) && synced > self.us(opened)
     }
 
     /// Its log was at a position.
@@ -60,9 +63,8 @@ impl Reach {
     /// Whether its log was at a position or behind it, as became known after `opened`.
     pub(crate) fn has_position(&self, wanted: &Position, opened: Instant) -> bool {
         let known = self.position.lock().unwrap_or_else(PoisonError::into_inner);
-        known
-            .as_ref()
-            .is_some_and(|(at, reached)| *at > opened && wanted.is_in(reached, None))
+        let has = |(at, reached): &(Instant, Position)| *at > opened && wanted.is_in(reached, None);
+        !self.is_unknowable() && known.as_ref().is_some_and(has)
     }
 
     /// It did not catch up in time: nobody waits for it for a while.
@@ -71,9 +73,18 @@ impl Reach {
             .store(self.us(Instant::now() + time), Ordering::Relaxed);
     }
 
-    /// Whether it did not catch up in time a moment ago.
+    /// Nothing can be known of it any more: its host name leads to several servers.
+    pub(crate) fn is_of_several(&self) {
+        self.is_of_several.store(true, Ordering::Release);
+    }
+
+    fn is_unknowable(&self) -> bool {
+        self.is_of_several.load(Ordering::Acquire)
+    }
+
+    /// Whether it did not catch up in time a moment ago, or nobody can tell.
     pub(crate) fn is_late(&self) -> bool {
-        self.late_until_us.load(Ordering::Relaxed) > self.us(Instant::now())
+        self.is_unknowable() || self.late_until_us.load(Ordering::Relaxed) > self.us(Instant::now())
     }
 }
 
@@ -108,5 +119,15 @@ mod tests {
         assert!(reach.is_late());
         reach.synced(Instant::now());
         assert!(!reach.is_late());
+    }
+
+    #[test]
+    fn nothing_is_known_of_several_servers() {
+        let reach = Reach::default();
+        let start = reach.epoch;
+        reach.synced(start + 5 * MS);
+        assert!(reach.has_since(start, start));
+        reach.is_of_several();
+        assert!(reach.is_late() && !reach.has_since(start, start));
     }
 }

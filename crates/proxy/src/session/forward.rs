@@ -90,6 +90,7 @@ pub(super) async fn forward(
             member: &backend.member,
             key: &backend.key,
             thread_id: backend.thread_id,
+            peer: backend.peer,
         },
         scanner: &mut backend.scanner,
         head: transmission.statement_id.map(|id| (id, Vec::new())),

@@ -233,6 +233,7 @@ impl Search<'_> {
         };
         let connect = Connect {
             member,
+            at: None,
             key: self.key(self.requirements.schema.is_some()),
             secret,
             tls: self.worker.shared.tls.loaded(),

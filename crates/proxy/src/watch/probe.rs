@@ -27,6 +27,8 @@ pub(super) struct Probe {
     of: Watched,
     runtime: Arc<MemberRuntime>,
     connection: Option<Backend>,
+    /// How often the host name had come to lead elsewhere when it was opened.
+    moves: u32,
     /// Looks in a row that took too long.
     slow: u32,
 }
@@ -45,6 +47,7 @@ impl Probe {
             of,
             runtime,
             connection: None,
+            moves: 0,
             slow: 0,
         }
     }
@@ -109,6 +112,10 @@ impl Probe {
     }
 
     async fn see(&mut self, watcher: &Watcher) -> Result<(ServerSight, Measures), Failure> {
+        let moves = watcher.moves_of(&self.of.member.host);
+        if self.moves != moves {
+            (self.moves, self.connection) = (moves, None);
+        }
         // While it is asked, the connection is here: a look that is given up closes it.
         if let Some(connection) = self.connection.take() {
             match self.ask(watcher, connection).await {
@@ -146,6 +153,7 @@ impl Probe {
         };
         let connect = Connect {
             member: &self.runtime,
+            at: None,
             key: PoolKey {
                 user: account.user.clone(),
                 shaping: CapabilityFlags::empty(),

@@ -9,6 +9,7 @@ use tokio::runtime;
 use tokio::sync::Notify;
 use tokio::task::LocalSet;
 
+use super::names;
 use super::reconcile::Probes;
 use super::regulate;
 use super::watcher::Watcher;
@@ -32,8 +33,9 @@ pub(crate) fn start(shared: Arc<Shared>, file: MemoryFile) -> io::Result<(Watche
 
 async fn run(watcher: Rc<Watcher>, changed: Arc<Notify>) {
     let mut probes = Probes::default();
-    // It ends with the thread's tasks.
+    // They end with the thread's tasks.
     tokio::task::spawn_local(regulate::run(watcher.clone()));
+    tokio::task::spawn_local(names::run(watcher.clone()));
     while watcher.phase() != Phase::Stopping {
         probes.reconcile(&watcher);
         changed.notified().await;

@@ -1,7 +1,8 @@
 //! What is seen gives servers their roles in what is served.
 
 use std::cell::{Cell, RefCell};
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -41,6 +42,8 @@ pub(super) struct Watcher {
     file: MemoryFile,
     /// Until when something is happening, by cluster.
     hurried: RefCell<BTreeMap<Address, Instant>>,
+    /// How often host names have come to lead elsewhere.
+    moves: RefCell<BTreeMap<String, u32>>,
     next: Cell<u64>,
 }
 
@@ -51,6 +54,7 @@ impl Watcher {
             scratch: Scratch::new(),
             file,
             hurried: RefCell::default(),
+            moves: RefCell::default(),
             next: Cell::new(0),
         }
     }
@@ -61,6 +65,31 @@ impl Watcher {
 
     pub(super) fn snapshot(&self) -> Arc<Snapshot> {
         self.shared.control.snapshot().load_full()
+    }
+
+    /// The names by which servers are reached, and where connections have led.
+    pub(super) fn host_names(&self) -> BTreeMap<String, BTreeSet<IpAddr>> {
+        let snapshot = self.snapshot();
+        let mut names: BTreeMap<String, BTreeSet<IpAddr>> = BTreeMap::new();
+        for member in snapshot.members_in_order().filter(|member| member.has_name()) {
+            names
+                .entry(member.host.clone())
+                .or_default()
+                .extend(member.peers());
+        }
+        names
+    }
+
+    /// A host name leads elsewhere.
+    pub(super) fn moved(&self, host: &str) {
+        *self.moves.borrow_mut().entry(host.to_owned()).or_default() += 1;
+        self.shared.control.moved(host);
+        self.shared.wake_all();
+    }
+
+    /// How often a host name has come to lead elsewhere.
+    pub(super) fn moves_of(&self, host: &str) -> u32 {
+        self.moves.borrow().get(host).copied().unwrap_or(0)
     }
 
     /// A number for a connection.

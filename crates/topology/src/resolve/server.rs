@@ -20,7 +20,7 @@ object! {
     HOST: Text = filled("host", "The host name or the address of the server.").needed().examples(
         r#"["db1.internal", "10.0.0.7"]"#,
     )
-        .page("Without a port.");
+        .page("Without a port. A name stands for one server, and may [come to lead elsewhere](../operating.md#a-host-name-that-leads-elsewhere).");
     PORT: Or<Int<u16>> = int("port", "TCP port; 3306 by default.", 1, 65_535).or(3306);
     WEIGHT: Or<Count> = weight(
         "weight",
