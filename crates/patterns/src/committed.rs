@@ -15,10 +15,14 @@
 //! Before `\bid=`: a byte of no word; or a word other than `id` and the byte behind it; or `id` and a byte behind it that is
 //! neither `=` nor of a word. So `(?:\W|(?:[\w--i]\w*|i(?:[\w--d]\w*|d\w+)?)\W|id[^\w=])*`.
 
+use std::cell::RefCell;
+use std::sync::Arc;
+
 use regex_automata::{Anchored, Input};
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 use crate::dialect::Captures;
+use crate::error::PatternError;
 use crate::matcher::Matcher;
 
 /// A pattern with the verb.
@@ -77,6 +81,53 @@ impl Committed {
     }
 }
 
+/// What stands before the verb, and an expression for the texts before the first match of it, with its syntax tree; none where
+/// that is no whole word and a byte behind it.
+#[derive(Clone, Debug)]
+pub(crate) struct Head {
+    pub(crate) head: Hir,
+    pub(crate) before: Option<(Arc<str>, Hir)>,
+}
+
+/// Heads that a thread keeps: the patterns for the keys of a map have one in common.
+const KEPT: usize = 16;
+
+thread_local! {
+    static HEADS: RefCell<Vec<(String, Head)>> = const { RefCell::new(Vec::new()) };
+}
+
+impl Head {
+    /// Reads a head, or finds it among those that were read last.
+    pub(crate) fn read(
+        text: &str,
+        parse: impl Fn(&str) -> Result<Hir, PatternError>,
+    ) -> Result<Self, PatternError> {
+        let known = HEADS.with_borrow(|heads| {
+            let mut heads = heads.iter();
+            heads
+                .find(|(known, _)| known == text)
+                .map(|(_, head)| head.clone())
+        });
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let head = parse(text)?;
+        let before = match before(&head) {
+            Some(before) => {
+                let text = format!(r"(?-u:\A{before})");
+                Some((Arc::from(text.as_str()), parse(&text)?))
+            }
+            None => None,
+        };
+        let read = Self { head, before };
+        HEADS.with_borrow_mut(|heads| {
+            heads.truncate(KEPT - 1);
+            heads.insert(0, (text.to_owned(), read.clone()));
+        });
+        Ok(read)
+    }
+}
+
 /// Bytes, a bit for each.
 #[derive(Clone, Copy, PartialEq, Eq)]
 struct Bytes([u64; 4]);
@@ -84,7 +135,7 @@ struct Bytes([u64; 4]);
 /// An expression for the texts before the first match of `head`; `None` where that is no whole word and a byte behind it.
 ///
 /// It is written for an anchor before it and `head` behind it, and for bytes (`(?-u)`).
-pub(crate) fn before(head: &Hir) -> Option<String> {
+fn before(head: &Hir) -> Option<String> {
     let HirKind::Concat(parts) = head.kind() else {
         return None;
     };

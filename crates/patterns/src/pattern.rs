@@ -6,7 +6,7 @@ use regex_automata::meta;
 use regex_automata::util::syntax;
 use regex_syntax::hir::Hir;
 
-use crate::committed::{self, Committed};
+use crate::committed::{Committed, Head};
 use crate::dialect::{Captures, Dialect, Flags};
 use crate::error::{ErrorKind, PatternError};
 use crate::front::{self, Translation};
@@ -69,16 +69,16 @@ impl Pattern {
         }
         let mut committed = None;
         if let Some(head) = head {
-            let head = parse(&format!("{opening}{head})"))?;
-            let before = committed::before(&head).filter(|_| !translation.dollar);
-            let (Some(before), Some(whole)) = (before, hir.take()) else {
+            let Head { head, before } = Head::read(&format!("{opening}{head})"), parse)?;
+            let before = before.filter(|_| !translation.dollar);
+            let (Some((before, in_front)), Some(whole)) = (before, hir.take()) else {
                 return Err(unsupported(
                     "what stands before `(*COMMIT)` here cannot be evaluated".to_owned(),
                 ));
             };
-            let text = format!(r"(?-u:\A{before}){}", translation.regular);
+            let text = format!("{before}{}", translation.regular);
             let text = std::mem::replace(&mut translation.regular, text);
-            hir = Some(parse(&translation.regular)?);
+            hir = Some(Hir::concat(vec![in_front, whole.clone()]));
             committed = Some(Arc::new(Committed::new(head, whole, text)));
         }
         let regular = Arc::new(Matcher::default());
