@@ -46,7 +46,7 @@ pub struct Domain<'t> {
 pub enum Claim<'t> {
     /// This, of each statement. Where no outcome is asked for, it is about those that are sent; of the fields, `query`,
     /// `error`, `answer` and `rule` are not looked at.
-    Each(Expected<'t>),
+    Each(Box<Expected<'t>>),
     /// Statements of two shards of the domain's map never go to one place: one cluster and one schema.
     Disjoint,
 }

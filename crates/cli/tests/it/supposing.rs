@@ -127,7 +127,7 @@ fn tested(tests: &str) -> (i32, String) {
             format!("version: 1\nsession: {{user: pay}}\nroute_tests:\n{tests}"),
         )
         .unwrap();
-    let output = project.run(&["test"]).unwrap();
+    let output = project.run(["test"]).unwrap();
     (output.code().unwrap(), output.stdout + &output.stderr)
 }
 

@@ -23,10 +23,10 @@ fn writes_stay() -> Property<'static> {
             statements: WRITES.to_vec(),
             ..Domain::default()
         },
-        claim: Claim::Each(Expected {
+        claim: Claim::Each(Box::new(Expected {
             role: Some(Role::Writer),
             ..Expected::default()
-        }),
+        })),
     }
 }
 
@@ -146,10 +146,10 @@ fn a_set_that_the_engine_cannot_read_goes_where_no_rule_sends_it() {
             statements: vec![kind],
             ..Domain::default()
         },
-        claim: Claim::Each(Expected {
+        claim: Claim::Each(Box::new(Expected {
             role: Some(Role::Reader),
             ..Expected::default()
-        }),
+        })),
     };
     let configuration = Arc::new(configuration(rules));
     assert_ne!(answer(&configuration, &to_readers(StatementKind::Set)), "proved");
@@ -168,7 +168,7 @@ rules:
   - {rule_id: 3, match_digest: "^DROP", error_msg: "no", apply: 1}"#;
     let configuration = Arc::new(configuration(rules));
     let ask = |domain: Domain<'static>, expected: Expected<'static>| {
-        let claim = Claim::Each(expected);
+        let claim = Claim::Each(Box::new(expected));
         answer(&configuration, &Property { domain, claim })
     };
     let on = |cluster| Expected {

@@ -86,7 +86,7 @@ pub(super) fn asked(property: &model::Property) -> Property<'_> {
             map: map.as_deref(),
         },
         claim: match &property.claim {
-            PropertyClaim::Each(expectation) => Claim::Each(cases::expected(expectation)),
+            PropertyClaim::Each(expectation) => Claim::Each(Box::new(cases::expected(expectation))),
             PropertyClaim::Disjoint => Claim::Disjoint,
         },
     }
