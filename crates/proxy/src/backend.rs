@@ -215,7 +215,7 @@ impl Connect<'_> {
     async fn open_untimed(self) -> Result<Backend, ConnectFailure> {
         let socket = dial(self.member, self.at).await?;
         let peer = socket.peer_ip();
-        if let (Some(peer), None) = (peer, self.at) {
+        if let Some(peer) = peer {
             self.member.led_to(peer);
         }
         let mut channel = Channel::new(socket, self.scratch.clone());

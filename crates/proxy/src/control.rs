@@ -187,6 +187,11 @@ impl Control {
         self.members.prune();
     }
 
+    /// How often a host name has come to lead elsewhere.
+    pub(crate) fn moves_of(&self, host: &str) -> u32 {
+        self.members.moves_of(host)
+    }
+
     /// A host name leads to several servers at once, or in turn.
     pub(crate) fn leads_to_several(&self, host: &str) {
         self.members.leads_to_several(host);

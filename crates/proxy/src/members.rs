@@ -207,6 +207,12 @@ struct HostNames {
     of_several: FxHashSet<String>,
 }
 
+impl HostNames {
+    fn moves_of(&self, host: &str) -> u32 {
+        self.moves.get(host).copied().unwrap_or(0)
+    }
+}
+
 /// Every member that a served generation has; a change of generation keeps what did not change.
 #[derive(Debug, Default)]
 pub(crate) struct MemberRegistry {
@@ -223,7 +229,7 @@ impl MemberRegistry {
     pub(crate) fn get(&self, hostgroup: HostgroupId, member: &Member) -> Arc<MemberRuntime> {
         let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
         let key = MemberKey {
-            moves: names.moves.get(&member.host).copied().unwrap_or(0),
+            moves: names.moves_of(&member.host),
             hostgroup,
             host: member.host.clone(),
             port: member.port,
@@ -242,6 +248,12 @@ impl MemberRegistry {
             running.reach.is_of_several();
         }
         running
+    }
+
+    /// How often a host name has come to lead elsewhere.
+    pub(crate) fn moves_of(&self, host: &str) -> u32 {
+        let names = self.names.lock().unwrap_or_else(PoisonError::into_inner);
+        names.moves_of(host)
     }
 
     /// A host name leads elsewhere: from now on, its members are others.

@@ -17,7 +17,6 @@ use tokio::task::JoinSet;
 use tokio::time::{sleep, timeout};
 
 use super::watcher::Watcher;
-use crate::shared::Phase;
 
 /// From one look-up of all names to the next.
 const EVERY: Duration = Duration::from_secs(5);
@@ -88,7 +87,7 @@ impl Name {
 /// Looks names up until it is aborted.
 pub(super) async fn run(watcher: Rc<Watcher>) {
     let mut names: HashMap<String, Name> = HashMap::new();
-    while watcher.phase() != Phase::Stopping {
+    loop {
         let wanted = watcher.host_names();
         names.retain(|host, _| wanted.contains_key(host));
         let mut is_doubtful = false;

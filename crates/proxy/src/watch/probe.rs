@@ -112,7 +112,7 @@ impl Probe {
     }
 
     async fn see(&mut self, watcher: &Watcher) -> Result<(ServerSight, Measures), Failure> {
-        let moves = watcher.moves_of(&self.of.member.host);
+        let moves = watcher.shared.control.moves_of(&self.of.member.host);
         if self.moves != moves {
             (self.moves, self.connection) = (moves, None);
         }

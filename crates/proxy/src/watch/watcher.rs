@@ -42,8 +42,6 @@ pub(super) struct Watcher {
     file: MemoryFile,
     /// Until when something is happening, by cluster.
     hurried: RefCell<BTreeMap<Address, Instant>>,
-    /// How often host names have come to lead elsewhere.
-    moves: RefCell<BTreeMap<String, u32>>,
     next: Cell<u64>,
 }
 
@@ -54,7 +52,6 @@ impl Watcher {
             scratch: Scratch::new(),
             file,
             hurried: RefCell::default(),
-            moves: RefCell::default(),
             next: Cell::new(0),
         }
     }
@@ -82,14 +79,8 @@ impl Watcher {
 
     /// A host name leads elsewhere.
     pub(super) fn moved(&self, host: &str) {
-        *self.moves.borrow_mut().entry(host.to_owned()).or_default() += 1;
         self.shared.control.moved(host);
         self.shared.wake_all();
-    }
-
-    /// How often a host name has come to lead elsewhere.
-    pub(super) fn moves_of(&self, host: &str) -> u32 {
-        self.moves.borrow().get(host).copied().unwrap_or(0)
     }
 
     /// A number for a connection.
