@@ -254,7 +254,7 @@ impl Lowering<'_, '_> {
         if targets.iter().any(|target| *target != targets[0]) {
             let shards = &of.section.step.shards;
             // Numbers of hostgroups are kept, so that a key that moves takes nothing but its own rules along.
-            rows.sort_by_key(|row| self.input.destination(&[], &shards[row.shard]));
+            rows.sort_by_cached_key(|row| self.input.destination(&[], &shards[row.shard]));
             self.chains.draft.weave(chain);
         }
         rows
