@@ -120,7 +120,10 @@ fn what_cannot_be_supposed_is_an_error_of_use() {
 
 /// The result of `test`, for tests about the topology above.
 fn tested(tests: &str) -> (i32, String) {
-    let project = project();
+    tested_in(&project(), tests)
+}
+
+fn tested_in(project: &CommandEnvironment, tests: &str) -> (i32, String) {
     project
         .write(
             "tests/servers.yaml",
@@ -205,4 +208,21 @@ fn what_route_tests_cannot_suppose_is_told_at_its_place() {
     ] {
         assert!(output.contains(told), "{told}: {output}");
     }
+}
+
+#[test]
+fn servers_that_nobody_watches_are_told_with_what_it_takes() {
+    let project = project();
+    let external = TOPOLOGY.replace("type: galera", "type: galera\n    roles_by: external");
+    project.write("topology/t.yaml", external).unwrap();
+    let (code, output) = tested_in(
+        &project,
+        "
+  nobody knows:
+    query: UPDATE t SET a = 1
+    expect: {served_by: pxc2}
+",
+    );
+    assert_eq!(code, 3, "{output}");
+    assert!(output.contains("`roles_by: engine` of the cluster"), "{output}");
 }

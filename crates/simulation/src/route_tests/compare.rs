@@ -77,7 +77,7 @@ impl Runner<'_> {
                 .served_by
                 .as_ref()
                 .map_or("throttled_by", |_| "served_by");
-            let nobody = "servers that are not watched: the topology has no monitor section";
+            let nobody = "servers that nobody watches: that takes a `monitor` section, and `roles_by: engine` of the cluster";
             mismatches.push(Some(field), "servers that are watched", nobody);
             return;
         };
