@@ -37,9 +37,9 @@ pub struct Expected<'t> {
     pub mirror: Option<&'t str>,
     /// The `multiplex` of the rules.
     pub multiplex: Option<u8>,
-    /// Addresses of the servers that take it, in no order; who compares knows servers.
+    /// Addresses of the servers that take it, in any order. Looked at in route tests only, which suppose how servers are.
     pub served_by: Option<Vec<&'t str>>,
-    /// Addresses of the throttles on lag that hold it back, in no order; who compares knows servers.
+    /// Addresses of the throttles on lag that hold it back, in any order; likewise.
     pub throttled_by: Option<Vec<&'t str>>,
 }
 

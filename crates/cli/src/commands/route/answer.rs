@@ -7,10 +7,9 @@ use shardwright_diagnostics::shortened;
 use shardwright_prover::properties::shard_of;
 use shardwright_rules::{Decision, Effects, Outcome};
 use shardwright_simulation::Visit;
-
-use super::assumed::Assumed;
 use shardwright_simulation::supposed::Servers;
 
+use super::assumed::Assumed;
 use super::supposed;
 use crate::rule_set::RuleSet;
 use crate::ui::{Ui, printable};

@@ -11,16 +11,14 @@ pub(super) fn parse(
     options: &[String],
     configuration: &Configuration,
 ) -> Result<Option<Supposed>, CommandError> {
+    let wrong = |message| CommandError::usage(message).hint(format!("states: {}", Supposition::FORMS));
     let mut supposed = Vec::new();
     for option in options {
-        let (name, state) = option.split_once('=').ok_or_else(|| {
-            CommandError::usage(format!("--if {option}: write SERVER=STATE"))
-                .hint(format!("states: {}", Supposition::FORMS))
-        })?;
-        let supposition = Supposition::parse(state).ok_or_else(|| {
-            CommandError::usage(format!("--if: {state} is no state of a server"))
-                .hint(format!("states: {}", Supposition::FORMS))
-        })?;
+        let (name, state) = option
+            .split_once('=')
+            .ok_or_else(|| wrong(format!("--if {option}: write SERVER=STATE")))?;
+        let supposition = Supposition::parse(state)
+            .ok_or_else(|| wrong(format!("--if: {state} is no state of a server")))?;
         supposed.push((server(name, configuration)?, supposition));
     }
     Ok((!supposed.is_empty()).then_some(Supposed(supposed)))
