@@ -148,7 +148,7 @@ pub(super) fn reads_of_system_variables(wording: Wording) -> EngineRule {
         variables: Variables::OfSystem,
         wrapped: false,
         spaced: false,
-        plain_reads: false,
+        plain_reads: true,
     };
     text(wording.statement(&form))
 }
