@@ -147,6 +147,6 @@ mod tests {
             ..Admin::default()
         };
         let error = loaded(dropping).0.unwrap_err().to_string();
-        assert!(error.contains("302 loaded, 301 live"), "{error}");
+        assert!(error.contains("330 loaded, 329 live"), "{error}");
     }
 }
