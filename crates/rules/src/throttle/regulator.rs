@@ -12,6 +12,9 @@
 //! alone overshoots and swings. So lag is regulated by its outlook where one is known ([`Reading::Known`]), which answers at
 //! once; where none is known, the delay moves more slowly the greater the lag is.
 //!
+//! Looks are uneven: a replica applies in bursts. So the proportional part is about the average of some looks, and is bounded by
+//! itself. Otherwise steps that cancel each other out use up what the delay may move at a time, and the integral part never acts.
+//!
 //! # Invariants
 //!
 //! The delay is 0 while the throttle is stopped, and within its range while it is started. A signal that is not known
@@ -34,6 +37,8 @@ pub const LOOK_EVERY: Duration = Duration::from_millis(100);
 const LONGEST_STEP: Duration = Duration::from_secs(1);
 /// The delay at most doubles or halves in this time.
 const DOUBLES_IN_S: f64 = 0.25;
+/// The signal is averaged over this time for how far it has moved.
+const SMOOTHED_OVER_S: f64 = 0.5;
 /// A delay of 0 cannot be doubled: this is where it begins, ms.
 const LEAST_MS: f64 = 0.1;
 
@@ -45,7 +50,7 @@ pub struct Regulator {
     since: Option<Duration>,
     /// Milliseconds; 0 while stopped.
     delay_ms: f64,
-    /// When the signal was last known, and its distance from the middle.
+    /// When the signal was last known, and its distance from the middle, averaged.
     last: Option<(Duration, f64)>,
 }
 
@@ -135,14 +140,22 @@ impl Regulator {
         }
         let gains = Gains::of(signal, value, outlook);
         let distance = (outlook.unwrap_or(value) - middle) / gains.unit;
-        let before = self.last.replace((at, distance));
-        let Some((before_at, before_distance)) = before else {
+        let Some((before_at, before)) = self.last else {
+            self.last = Some((at, distance));
             return;
         };
         let step_s = at.saturating_sub(before_at).min(LONGEST_STEP).as_secs_f64();
-        let wanted = gains.proportional * (distance - before_distance)
-            + gains.integral * distance.clamp(-gains.farthest, gains.farthest) * step_s;
+        // What is measured is uneven: steps of it that cancel out must not use up what the delay may move.
+        let smoothed = before + (distance - before) * (step_s / SMOOTHED_OVER_S).min(1.0);
+        self.last = Some((at, smoothed));
+        let proportional =
+            match smoothed > before && smoothed * gains.unit + middle > signal.start_above.get() {
+                true => gains.outgrown,
+                false => gains.proportional,
+            };
         let most = std::f64::consts::LN_2 * step_s / DOUBLES_IN_S;
+        let wanted = (proportional * (smoothed - before)).clamp(-most, most)
+            + gains.integral * distance.clamp(-gains.farthest, gains.farthest) * step_s;
         self.delay_ms = within(throttle, self.delay_ms * wanted.clamp(-most, most).exp());
     }
 }
@@ -179,6 +192,9 @@ struct Gains {
     unit: f64,
     /// For each unit that the signal has moved.
     proportional: f64,
+    /// The same, where it is above its upper level and still grows: the delay is too small to have an effect at all, as the
+    /// first one is among clients that wait much longer by themselves.
+    outgrown: f64,
     /// For each unit of distance, in each second.
     integral: f64,
     /// The greatest distance that counts in the integral part.
@@ -199,6 +215,7 @@ impl Gains {
                 Self {
                     unit: 1000.0,
                     proportional: 2.0 / settles_s,
+                    outgrown: outlook.map_or(2.0 / settles_s, |_| 4.0),
                     integral: 1.0 / (settles_s * settles_s),
                     // A backlog is worked off at three quarters of the replica's speed: a delay that stops writers altogether
                     // would be far from where it comes to rest when the lag is back.
@@ -209,6 +226,7 @@ impl Gains {
             SignalSource::Status(_) | SignalSource::FlowControl => Self {
                 unit: (start - stop).max(start.abs() / 20.0).max(f64::MIN_POSITIVE),
                 proportional: 0.3,
+                outgrown: 0.3,
                 integral: 0.5,
                 farthest: 2.0,
             },

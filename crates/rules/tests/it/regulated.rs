@@ -112,6 +112,8 @@ struct Replica {
     /// When how much was written.
     history: VecDeque<(f64, f64)>,
     now_s: f64,
+    /// How uneven the outlook is, as a share of it.
+    uneven: f64,
 }
 
 impl Replica {
@@ -124,7 +126,14 @@ impl Replica {
             applied: 0.0,
             history: VecDeque::new(),
             now_s: 0.0,
+            uneven: 0.0,
         }
+    }
+
+    /// Between -1 and 1, another one at each time.
+    fn chance(&self) -> f64 {
+        let mixed = self.now_s.to_bits().wrapping_mul(0x9E37_79B9_7F4A_7C15);
+        (mixed >> 11) as f64 / (1_u64 << 52) as f64 - 1.0
     }
 
     fn tick(&mut self, delay: Duration) {
@@ -151,9 +160,10 @@ impl Replica {
     }
 
     fn known(&self) -> Reading {
+        let outlook_ms = (self.written - self.applied) / self.applies_per_s * 1000.0;
         Reading::Known {
             value: self.lag_s() * 1000.0,
-            outlook: Some((self.written - self.applied) / self.applies_per_s * 1000.0),
+            outlook: Some(outlook_ms * (1.0 + self.uneven * self.chance())),
         }
     }
 
@@ -214,15 +224,74 @@ proptest! {
 
     /// With an outlook, lag comes back, stays, and the delay comes to rest.
     #[test]
-    fn lag_returns_and_stays(clients in 1_u32..64, takes_ms in 0.2_f64..20.0, overload in 1.1_f64..6.0, from_ms in 0_u32..2) {
+    fn lag_returns_and_stays(
+        clients in 1_u32..64,
+        takes_ms in 0.2_f64..20.0,
+        overload in 1.1_f64..6.0,
+        from_ms in 0_u32..2,
+        uneven in 0.0_f64..0.1,
+    ) {
         let rests_at_ms = takes_ms * (overload - 1.0);
         prop_assume!(rests_at_ms > 1.2 * f64::from(from_ms).max(0.1));
-        let replica = Replica::new(clients.into(), takes_ms / 1000.0, overload);
+        let replica = Replica {
+            uneven,
+            ..Replica::new(clients.into(), takes_ms / 1000.0, overload)
+        };
         let trial = trial(replica, &on_lag(from_ms, 500), Replica::known);
         prop_assert!(trial.worst_s <= 4.0, "{}", trial.worst_s);
         prop_assert_eq!(trial.starts, 1);
         prop_assert!(trial.used > 0.97, "{}", trial.used);
-        prop_assert!(trial.swing < 1.5, "{}", trial.swing);
+        prop_assert!(trial.swing < 2.0, "{}", trial.swing);
+    }
+
+    /// Clients that wait much longer by themselves than the first delays slow them: the lag does not grow far beyond its level.
+    #[test]
+    fn a_small_first_delay_grows_in_time(
+        clients in 1_u32..64,
+        takes_ms in 1.0_f64..250.0,
+        overload in 1.1_f64..1.35,
+        uneven in 0.0_f64..0.1,
+    ) {
+        let mut replica = Replica {
+            uneven,
+            ..Replica::new(clients.into(), takes_ms / 1000.0, overload)
+        };
+        let mut regulator = Regulator::default();
+        let mut worst_s = 0.0_f64;
+        for tick in 0..1_200 {
+            regulator.look(&on_lag(1, 500), TICK * tick, replica.known());
+            replica.tick(regulator.delay());
+            worst_s = worst_s.max(replica.lag_s());
+        }
+        prop_assert!(worst_s <= 5.2, "{} s", worst_s);
+    }
+
+    /// After a minute in which more was written than is applied, the lag is back within another one, also where clients wait
+    /// longer between two writes than the throttle delays them at first.
+    #[test]
+    fn the_backlog_of_a_minute_is_worked_off_in_a_minute(
+        clients in 1_u32..64,
+        takes_ms in 1.0_f64..200.0,
+        overload in 1.1_f64..1.4,
+        uneven in 0.0_f64..0.1,
+    ) {
+        let throttle = on_lag(1, 500);
+        let mut replica = Replica {
+            uneven,
+            ..Replica::new(clients.into(), takes_ms / 1000.0, overload)
+        };
+        let a_minute = 60 * 1000 / TICK.as_millis() as u32;
+        for _ in 0..a_minute {
+            replica.tick(Duration::ZERO);
+        }
+        prop_assume!(replica.lag_s() > 3.0);
+        let mut regulator = Regulator::default();
+        let is_back = (0..a_minute).any(|tick| {
+            regulator.look(&throttle, TICK * tick, replica.known());
+            replica.tick(regulator.delay());
+            replica.lag_s() <= 3.0
+        });
+        prop_assert!(is_back, "{} s", replica.lag_s());
     }
 
     /// In whole seconds and without an outlook, what is seen is as late as the lag is long: the delay swings, within bounds.
