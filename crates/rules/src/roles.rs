@@ -17,7 +17,7 @@ use std::mem::discriminant;
 pub use claims::Claim;
 pub use memory::RoleMemory;
 pub use preferred::NotPreferred;
-pub use shardwright_vocabulary::Supposition;
+pub use shardwright_vocabulary::{ServerName, Supposition};
 pub use sight::{GaleraSight, GroupSight, ServerSight, Sight, Source};
 pub use why::Why;
 

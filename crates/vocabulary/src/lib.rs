@@ -31,7 +31,7 @@ pub use shard_map::{
     UnknownKey, Unqualified,
 };
 pub use statement::{FirewallMode, StatementKind};
-pub use supposition::Supposition;
+pub use supposition::{ServerName, Supposition};
 pub use throttle::OnUnknown;
 pub use tls::{ClientTls, ServerTls};
 pub use words::Words;

@@ -41,9 +41,69 @@ impl Supposition {
     }
 }
 
+/// A server as it is named there: `db1`, `pay/db1`, or by its address, `clusters.pay.servers.db1`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ServerName<'t> {
+    /// The cluster, where it is said.
+    pub cluster: Option<&'t str>,
+    /// The name in its cluster.
+    pub name: &'t str,
+}
+
+impl<'t> ServerName<'t> {
+    /// What a text names.
+    #[must_use]
+    pub fn parse(text: &'t str) -> Self {
+        let of_address = || {
+            let (cluster, name) = text.strip_prefix("clusters.")?.split_once(".servers.")?;
+            Some((cluster, name))
+        };
+        match of_address().or_else(|| text.split_once('/')) {
+            Some((cluster, name)) => Self {
+                cluster: Some(cluster),
+                name,
+            },
+            None => Self {
+                cluster: None,
+                name: text,
+            },
+        }
+    }
+
+    /// Whether a server of a cluster may be meant.
+    #[must_use]
+    pub fn is_of(&self, cluster: &str) -> bool {
+        self.cluster.is_none_or(|wanted| wanted == cluster)
+    }
+
+    /// Whether the server of this address is meant.
+    #[must_use]
+    pub fn is_at(&self, address: &str) -> bool {
+        let at = ServerName::parse(address);
+        at.name == self.name && at.cluster.is_some_and(|cluster| self.is_of(cluster))
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_server_is_named_by_itself_or_with_its_cluster() {
+        let address = "clusters.pay.servers.db1";
+        for (text, expected) in [
+            ("db1", true),
+            ("pay/db1", true),
+            (address, true),
+            ("db", false),
+            ("b1", false),
+            ("other/db1", false),
+            ("servers.db1", false),
+            ("clusters.other.servers.db1", false),
+        ] {
+            assert_eq!(ServerName::parse(text).is_at(address), expected, "{text}");
+        }
+    }
 
     #[test]
     fn every_form_is_read() {

@@ -47,7 +47,7 @@ pub(crate) struct Route {
     /// The client's address
     #[arg(long, value_name = "ADDRESS")]
     pub(crate) client: Option<String>,
-    /// Also says which servers take the statement if this holds: db1=down, read-only, promoted, minority, lag:20s,
+    /// Also says which servers take the statement if this holds: db1=down (or pay/db1=down), read-only, promoted, minority, lag:20s,
     /// lag:unknown, queue:500. Repeat it for several servers
     #[arg(long = "if", value_name = "SERVER=STATE")]
     pub(crate) suppose: Vec<String>,

@@ -83,13 +83,13 @@ fn the_servers_that_take_a_statement_are_named_with_the_others_and_why() {
     not by    shop db1: it serves when nobody else can
     not by    shop db2: it is 20 s behind, its limit is 5 s
     ");
-    insta::assert_snapshot!(told(&project, "shop", &["clusters.shop.servers.db1=down"], WRITE), @r"
+    insta::assert_snapshot!(told(&project, "shop", &["clusters.shop/db1=down"], WRITE), @r"
     waits     until a server serves, then error 9001
     not by    shop db1: it does not answer: supposed
     not by    shop db2: it is read-only
     not by    shop db3: it is read-only
     ");
-    insta::assert_snapshot!(told(&project, "shop", &["shop.servers.db1=down", "db2=promoted"], WRITE), @r"
+    insta::assert_snapshot!(told(&project, "shop", &["shop/db1=down", "db2=promoted"], WRITE), @r"
     served by shop db2
     not by    shop db1: it does not answer: supposed
     not by    shop db3: it is read-only
@@ -103,6 +103,10 @@ fn what_cannot_be_supposed_is_an_error_of_use() {
     for (arguments, expected) in [
         (["--if", "db1"].as_slice(), "write SERVER=STATE"),
         (&["--if", "db9=down"], "no server that is watched is named db9"),
+        (
+            &["--if", "pay/db1=down"],
+            "no server that is watched is named pay/db1",
+        ),
         (&["--if", "db1=broken"], "broken is no state of a server"),
         (&["--if", "db1=lag:soon"], "is no state of a server"),
         (

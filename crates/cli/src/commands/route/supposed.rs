@@ -1,6 +1,6 @@
 //! `--if`: which servers take a statement when servers are in another state.
 
-use shardwright_rules::roles::Supposition;
+use shardwright_rules::roles::{ServerName, Supposition};
 use shardwright_rules::{Address, Configuration};
 use shardwright_simulation::supposed::{Servers, Supposed};
 
@@ -59,7 +59,7 @@ pub(super) fn lines(servers: &Servers) -> Vec<String> {
     lines
 }
 
-/// The server of this name or address.
+/// The server of this name, `CLUSTER/NAME` or address.
 fn server(name: &str, configuration: &Configuration) -> Result<Address, CommandError> {
     let candidates = || {
         configuration
@@ -67,16 +67,14 @@ fn server(name: &str, configuration: &Configuration) -> Result<Address, CommandE
             .iter()
             .flat_map(|cluster| &cluster.candidates)
     };
-    let is_it = |address: &&Address| {
-        let address = address.as_str();
-        address == name || address.strip_suffix(name).is_some_and(|rest| rest.ends_with('.'))
-    };
-    let mut found = candidates().map(|candidate| &candidate.server).filter(is_it);
+    let named = ServerName::parse(name);
+    let addresses = candidates().map(|candidate| &candidate.server);
+    let mut found = addresses.filter(|address| named.is_at(address.as_str()));
     match (found.next(), found.next()) {
         (Some(server), None) => Ok(server.clone()),
         (Some(one), Some(other)) => {
             Err(CommandError::usage(format!("--if: {name} is {one} and {other}"))
-                .hint("write the whole address"))
+                .hint("write CLUSTER/SERVER"))
         }
         (None, _) if candidates().next().is_none() => Err(CommandError::usage(format!(
             "--if: {} watches no servers of this project",

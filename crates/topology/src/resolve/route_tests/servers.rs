@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shardwright_diagnostics::{Diagnostic, Span};
+use shardwright_vocabulary::ServerName;
 
 use super::Reader;
 use super::expectation::expect::{SERVED_BY, THROTTLED_BY};
@@ -79,19 +80,12 @@ impl Reader<'_> {
         object: &Object<'_, '_>,
         context: &mut Context<'_>,
     ) -> Option<Arc<str>> {
-        let parts: Vec<&str> = text.split('.').collect();
-        let (of_cluster, name) = match parts.as_slice() {
-            ["clusters", cluster, "servers", name] => (Some(*cluster), *name),
-            _ => match text.split_once('/') {
-                Some((cluster, name)) => (Some(cluster), name),
-                None => (None, text),
-            },
-        };
+        let named = ServerName::parse(text);
+        let name = named.name;
         let clusters = &self.topology.clusters;
-        let meant = |cluster: &str| of_cluster.is_none_or(|wanted| wanted == cluster);
         let mut found = clusters
             .iter()
-            .filter(|cluster| meant(&cluster.name) && cluster.servers.position(name).is_some())
+            .filter(|cluster| named.is_of(&cluster.name) && cluster.servers.position(name).is_some())
             .map(|cluster| &cluster.name);
         match (found.next(), found.next()) {
             (Some(cluster), None) => Some(context.intern(&format!("clusters.{cluster}.servers.{name}"))),
@@ -104,7 +98,7 @@ impl Reader<'_> {
                 None
             }
             (None, _) => {
-                let candidates = clusters.iter().filter(|cluster| meant(&cluster.name));
+                let candidates = clusters.iter().filter(|cluster| named.is_of(&cluster.name));
                 let candidates = candidates.flat_map(|cluster| cluster.servers.names());
                 self.unknown("server", name, candidates, span, object, context);
                 None
