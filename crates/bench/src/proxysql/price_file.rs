@@ -30,12 +30,13 @@ pub fn file(prices: Prices, source: &str) -> String {
     );
     for (field, patterns) in [("pcre", &prices.pcre), ("re2", &prices.re2)] {
         let mut line = format!("    {field}: PatternPrices([\n");
-        for (kind, [short, usual, long, huge]) in PatternKind::ALL.iter().zip(patterns.0) {
-            let row = format!(
-                "        [{short:.1}, {usual:.1}, {long:.1}, {huge:.1}], // {}\n",
-                kind.name()
-            );
-            line.push_str(&row);
+        let rows = patterns.0;
+        let rows =
+            rows.map(|[short, usual, long, huge]| format!("[{short:.1}, {usual:.1}, {long:.1}, {huge:.1}],"));
+        // Comments stand below each other, as rustfmt puts them.
+        let width = rows.iter().map(String::len).max().unwrap_or(0);
+        for (kind, row) in PatternKind::ALL.iter().zip(rows) {
+            line.push_str(&format!("        {row:width$} // {}\n", kind.name()));
         }
         line.push_str("    ]),\n");
         out.push_str(&line);
@@ -81,7 +82,7 @@ mod tests {
         assert_eq!((re2.pcre, re2.re2), (prices.pcre, measured));
         let text = file(pcre, "ProxySQL 2.7.3\nconst X");
         assert!(
-            text.contains("        [1.0, 1000.0, 3.0, 4.0], // read or setup\n"),
+            text.contains("        [1.0, 1000.0, 3.0, 4.0],  // read or setup\n"),
             "{text}"
         );
         assert!(text.contains("\n/// ProxySQL 2.7.3const X Columns"), "{text}");

@@ -83,7 +83,7 @@ fn the_servers_that_take_a_statement_are_named_with_the_others_and_why() {
     not by    shop db1: it serves when nobody else can
     not by    shop db2: it is 20 s behind, its limit is 5 s
     ");
-    insta::assert_snapshot!(told(&project, "shop", &["clusters.shop/db1=down"], WRITE), @r"
+    insta::assert_snapshot!(told(&project, "shop", &["clusters.shop.servers.db1=down"], WRITE), @r"
     waits     until a server serves, then error 9001
     not by    shop db1: it does not answer: supposed
     not by    shop db2: it is read-only
