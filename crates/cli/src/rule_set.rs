@@ -20,6 +20,11 @@ use crate::live;
 use crate::project::{self, Opened};
 use crate::ui::Ui;
 
+/// The commit that a project's directory is at; `None`: it is in no repository.
+pub(crate) fn commit(directory: &Path) -> Option<String> {
+    revision::head(directory)
+}
+
 /// The engine whose rule sets files hold.
 const ENGINE_OF_FILES: EngineId = EngineId::Proxysql27;
 
@@ -331,13 +336,13 @@ fn of_target(
         );
     };
     let observed = target
-        .target
+        .target()
         .observe()
         .map_err(|error| live::unreachable(&error))?;
     let configuration = observed.configuration.ok_or_else(|| {
         CommandError::failed(format!(
             "target {} runs no configuration yet",
-            target.target.name()
+            target.name()
         ))
     })?;
     Ok(RuleSet {

@@ -1,7 +1,7 @@
 //! Does a plan to a target: compare, send, read back; and finds out what happened when no answer comes.
 
 use crate::{
-    Action, Applied, ApplyError, ApplyReport, Change, Observed, Outcome, Plan, Problem, Target, diff,
+    Action, Applied, ApplyError, ApplyReport, Change, Effect, Observed, Outcome, Plan, Problem, Target,
 };
 
 /// How often a change is sent when answers get lost. Sending it again is harmless, because it names the base.
@@ -138,6 +138,14 @@ impl Run<'_> {
                 self.report.problems.push(Problem { address, reason });
                 (Outcome::Rejected, message)
             }
+            ApplyError::Restored(_) => {
+                self.report.after = self.report.before.clone();
+                (Outcome::Restored, message)
+            }
+            ApplyError::Mixed(_) => {
+                self.report.after = None;
+                (Outcome::Mixed, message)
+            }
             ApplyError::Failed(_) | ApplyError::Lost(_) => match self.look(change) {
                 Ok(Live::Base) => (Outcome::Restored, message),
                 Ok(Live::Desired) => (
@@ -163,7 +171,14 @@ impl Run<'_> {
             }
         };
         self.report.after = Some(observed.base());
-        let problems = differences(&observed, change);
+        let problems = match self.differences(&observed, change) {
+            Ok(problems) => problems,
+            Err(error) => {
+                let message =
+                    format!("generation {generation} was acknowledged but cannot be compared: {error}");
+                return (Outcome::Unverified, message);
+            }
+        };
         if problems.is_empty() {
             return (
                 Outcome::Applied,
@@ -192,27 +207,32 @@ impl Run<'_> {
         self.report.after = Some(observed.base());
         Ok(if observed.base() == change.plan.base {
             Live::Base
-        } else if differences(&observed, change).is_empty() {
+        } else if self.differences(&observed, change)?.is_empty() {
             Live::Desired
         } else {
             Live::Other
         })
     }
+
+    fn differences(&mut self, observed: &Observed, change: &Change<'_>) -> Result<Vec<Problem>, String> {
+        if observed.generation == 0 {
+            return Ok(vec![Problem {
+                address: None,
+                reason: "the target runs no configuration".into(),
+            }]);
+        }
+        let assessment = self.target.assess(observed, change.desired);
+        let effects = assessment.map_err(|error| error.to_string())?.difference.effects;
+        Ok(problems(observed, change, effects))
+    }
 }
 
-fn differences(observed: &Observed, change: &Change<'_>) -> Vec<Problem> {
-    let Some(live) = &observed.configuration else {
-        return vec![Problem {
-            address: None,
-            reason: "the target runs no configuration".into(),
-        }];
-    };
+fn problems(observed: &Observed, change: &Change<'_>, effects: Vec<Effect>) -> Vec<Problem> {
     let owner = (observed.project != change.plan.project).then(|| Problem {
         address: Some("project".into()),
         reason: "is another one".into(),
     });
-    let effects = diff(live, change.desired).into_iter();
-    let said = effects.map(|effect| Problem {
+    let said = effects.into_iter().map(|effect| Problem {
         reason: match effect.action {
             Action::Add => "is missing".into(),
             Action::Change => "has other values".into(),

@@ -23,7 +23,7 @@ mod target;
 
 pub use apply::{apply, cannot_move};
 pub use counts::{Count, Counts};
-pub use diff::{Difference, compare, diff};
+pub use diff::{Difference, compare, diff, sort};
 pub use effect::{Action, Effect, Facts, RowChange, RowKey};
 pub use jiff::Timestamp;
 pub use kind::ObjectKind;
@@ -34,4 +34,4 @@ pub use saved::{LoadError, MAX_PLAN_BYTES};
 pub use schema::schemas;
 pub use shard_move::ShardMove;
 pub use shardwright_vocabulary::Severity;
-pub use target::{Applied, ApplyError, Target, TargetError};
+pub use target::{Applied, ApplyError, Assessment, Target, TargetError};

@@ -11,7 +11,7 @@ use shardwright_rules::{Address, Configuration, EngineId};
 use shardwright_vocabulary::{Severity, Words};
 
 use crate::digest::sha256_hex;
-use crate::{Action, Base, Counts, Difference, Effect, Facts, Observed, ShardMove, compare};
+use crate::{Action, Assessment, Base, Counts, Difference, Effect, Facts, Observed, ShardMove};
 
 /// The version of the saved form; raised when an old reader would misread a new plan.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -139,8 +139,18 @@ pub enum Step {
     CompareBase,
     /// Replace everything in one request that names the base.
     Swap,
+    /// Keep others from applying, refuse what they have staged, and store what is needed to go back.
+    Reserve,
+    /// Load what the new rules need: variables, hostgroups, servers, entries of the firewall.
+    Expand,
+    /// Load the rules with fast routing, and then the users that they are for.
+    Switch,
+    /// Load what is left when that goes which nothing leads to any more.
+    Contract,
     /// Read the target again: nothing may differ from the desired configuration.
     Verify,
+    /// Save to disk what is live.
+    Save,
 }
 
 /// A target's part of a plan with the configuration that it is about.
@@ -229,15 +239,24 @@ impl TargetPlan {
     /// Plans the way from what was observed of a target to `desired`; before its first configuration a target counts
     /// as empty.
     pub fn new(name: &str, observed: &Observed, desired: &Configuration, hazards: Vec<Hazard>) -> Self {
-        let empty;
-        let current = match &observed.configuration {
-            Some(configuration) => configuration,
-            None => {
-                empty = Configuration::empty(desired.engine);
-                &empty
-            }
-        };
-        let Difference { effects, counts } = compare(current, desired);
+        let assessment = Assessment::of_whole(observed, desired);
+        Self::assessed(name, observed, desired, assessment, hazards)
+    }
+
+    /// The same with what the target itself says about the way; `hazards` are those of the configuration.
+    pub fn assessed(
+        name: &str,
+        observed: &Observed,
+        desired: &Configuration,
+        assessment: Assessment,
+        mut hazards: Vec<Hazard>,
+    ) -> Self {
+        let Assessment {
+            difference: Difference { effects, counts },
+            hazards: of_target,
+            steps,
+        } = assessment;
+        hazards.extend(of_target);
         Self {
             name: name.to_owned(),
             engine: desired.engine,
@@ -245,7 +264,7 @@ impl TargetPlan {
             project: observed.project.clone(),
             desired: desired.fingerprint(),
             effect_digest: effect_digest(name, desired.engine, &effects),
-            steps: steps(&effects),
+            steps: if effects.is_empty() { Vec::new() } else { steps },
             effects,
             counts,
             hazards,
@@ -277,21 +296,18 @@ impl TargetPlan {
         };
         self.effects.insert(0, effect);
         self.effect_digest = self.computed_effect_digest();
-        self.steps = steps(&self.effects);
+        if self.steps.is_empty() {
+            self.steps = match self.engine {
+                EngineId::Bundled => vec![Step::CompareBase, Step::Swap, Step::Verify],
+                _ => vec![Step::CompareBase, Step::Reserve, Step::Switch, Step::Verify, Step::Save],
+            };
+        }
         self
     }
 
     /// What [`TargetPlan::effect_digest`] must be.
     pub(crate) fn computed_effect_digest(&self) -> String {
         effect_digest(&self.name, self.engine, &self.effects)
-    }
-}
-
-fn steps(effects: &[Effect]) -> Vec<Step> {
-    if effects.is_empty() {
-        Vec::new()
-    } else {
-        vec![Step::CompareBase, Step::Swap, Step::Verify]
     }
 }
 

@@ -1,9 +1,9 @@
 //! What a plan is applied to.
 
-use shardwright_rules::Address;
+use shardwright_rules::{Address, Configuration};
 use thiserror::Error;
 
-use crate::{Change, Observed};
+use crate::{Change, Difference, Hazard, Observed, Step, compare};
 
 /// Something that runs a configuration and can be given another one.
 pub trait Target {
@@ -13,9 +13,48 @@ pub trait Target {
     /// Reads what it runs.
     fn observe(&mut self) -> Result<Observed, TargetError>;
 
+    /// What would be different between what was observed last and `desired`, and what the target has to say about that.
+    /// Unless a target says otherwise, it runs configurations whole.
+    ///
+    /// # Errors
+    /// It cannot be asked, or cannot hold the configuration.
+    fn assess(&mut self, observed: &Observed, desired: &Configuration) -> Result<Assessment, TargetError> {
+        Ok(Assessment::of_whole(observed, desired))
+    }
+
     /// Replaces what it runs, when that is still the base of `change`. It is all or nothing, whatever the error,
     /// and giving the same change again is harmless.
     fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError>;
+}
+
+/// What an apply to a target would be.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Assessment {
+    /// What would be different.
+    pub difference: Difference,
+    /// What is risky about it on this target, and what the target cannot hold.
+    pub hazards: Vec<Hazard>,
+    /// What would be done, in order; empty when nothing is different.
+    pub steps: Vec<Step>,
+}
+
+impl Assessment {
+    /// Of a target that replaces its whole configuration in one request; before its first one it counts as empty.
+    pub fn of_whole(observed: &Observed, desired: &Configuration) -> Self {
+        let empty;
+        let current = match &observed.configuration {
+            Some(configuration) => configuration,
+            None => {
+                empty = Configuration::empty(desired.engine);
+                &empty
+            }
+        };
+        Self {
+            difference: compare(current, desired),
+            hazards: Vec::new(),
+            steps: vec![Step::CompareBase, Step::Swap, Step::Verify],
+        }
+    }
 }
 
 /// A target's word that it runs the desired configuration and will after a restart.
@@ -62,6 +101,12 @@ pub enum ApplyError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The target tried and could not; it is at its former state again.
+    #[error("{0}")]
+    Restored(String),
+    /// The target tried and could not, and what it runs now is neither the former state nor the new one, or is unknown.
+    #[error("{0}")]
+    Mixed(String),
     /// The target tried and could not.
     #[error("the target failed: {0}")]
     Failed(String),

@@ -42,7 +42,10 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
             )
         })?;
     }
-    live.retain(|live| plan.change(live.target.name()).is_some());
+    live.retain(|live| plan.change(live.name()).is_some());
+    for live in &mut live {
+        live.keep_runs(&opened)?;
+    }
     let reports = apply(&plan, &mut live, ui);
     present(&reports, ui)?;
     let outcomes: Vec<Outcome> = reports.iter().map(|report| report.outcome).collect();
@@ -133,9 +136,9 @@ pub(crate) fn approve(ui: &Ui, question: &str, needs: &str) -> Result<(), Comman
 
 fn apply(plan: &Plan, live: &mut [Live], ui: &Ui) -> Vec<ApplyReport> {
     let mut reports = Vec::with_capacity(live.len());
-    for Live { target, .. } in live {
-        ui.status(&format!("applying {} to {}", plan.short_id(), target.name()));
-        reports.push(shardwright_plan::apply(plan, target.as_mut()));
+    for live in live {
+        ui.status(&format!("applying {} to {}", plan.short_id(), live.name()));
+        reports.push(shardwright_plan::apply(plan, live.target()));
     }
     reports
 }

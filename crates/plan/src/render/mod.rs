@@ -170,11 +170,18 @@ fn changes(action: Action, old: &Facts, new: &Facts) -> Vec<String> {
 
 /// `3 rules (+1 ~2)`, for each table.
 fn row_counts(effect: &Effect) -> Vec<String> {
-    let is_rule = |row: &RowKey| matches!(row, RowKey::Rule(_));
+    let sort_of = |row: &RowKey| match row {
+        RowKey::Rule(_) => 0,
+        RowKey::FastRoute { .. } => 1,
+        RowKey::Row { .. } => 2,
+    };
+    // The facts of the object are those of its other rows.
+    let other = if effect.old.is_empty() && effect.new.is_empty() { 3 } else { 2 };
+    let sorts = [("rule", "rules"), ("fast route", "fast routes"), ("row", "rows")];
     let mut parts = Vec::new();
-    for (rules, one, many) in [(true, "rule", "rules"), (false, "fast route", "fast routes")] {
+    for (sort, (one, many)) in sorts.into_iter().enumerate().take(other) {
         let mut counts: BTreeMap<Action, usize> = BTreeMap::new();
-        for row in effect.rows.iter().filter(|row| is_rule(&row.row) == rules) {
+        for row in effect.rows.iter().filter(|row| sort_of(&row.row) == sort) {
             *counts.entry(row.action).or_default() += 1;
         }
         let total: usize = counts.values().sum();

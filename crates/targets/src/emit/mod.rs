@@ -5,13 +5,14 @@ mod literal;
 mod ownership;
 mod rows;
 mod sql;
-mod variables;
+pub(crate) mod variables;
 
 use shardwright_rules::{Address, Configuration};
 use thiserror::Error;
 
 pub use cnf::{cnf, cnf_within};
 pub use ownership::{Numbers, Ownership};
+pub(crate) use sql::FirewallUse;
 pub use rows::{Row, Table, rows};
 pub use shardwright_rules::PLACEHOLDER_PASSWORD;
 pub use shardwright_rules::tables::Cell;

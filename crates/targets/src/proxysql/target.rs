@@ -1,0 +1,236 @@
+//! A ProxySQL as a target of plans: observed, and compared with a configuration.
+
+use std::path::PathBuf;
+
+use shardwright_plan::{
+    Applied, ApplyError, Assessment, Change as Planned, Observed, Severity, Step, Target, TargetError,
+};
+use shardwright_rules::{Configuration, EngineId};
+use shardwright_secrets::Secret;
+
+use super::changes::{Change, changes};
+use super::effects::difference;
+use super::hazards::{codes, hazard, of_rows, staged};
+use super::journal::{Identity, Journal};
+use super::live::Live;
+use super::mark::Mark;
+use super::row::RowName;
+use super::run::modules;
+use super::session::{AdminSession, SessionError};
+use super::stages::{emptied, stages};
+use super::unloaded::unloaded;
+use super::wanted::{Secrets, Wanted};
+use crate::admin::{AdminAddress, Timeouts};
+use crate::emit::Ownership;
+
+/// A running ProxySQL. Every call makes its own connection, so that a call never meets a dead one.
+#[derive(Debug)]
+pub struct ProxySqlTarget {
+    pub(super) name: String,
+    engine: EngineId,
+    pub(super) address: AdminAddress,
+    user: String,
+    password: Secret,
+    pub(super) timeouts: Timeouts,
+    pub(super) project: Option<String>,
+    pub(super) ownership: Ownership,
+    pub(super) secrets: Secrets,
+    pub(super) journal: Option<(Journal, Identity)>,
+    /// What was observed last.
+    seen: Option<Live>,
+}
+
+/// A configuration compared with what is live.
+pub(super) struct Prepared {
+    pub(super) wanted: Wanted,
+    pub(super) changes: Vec<Change>,
+}
+
+impl ProxySqlTarget {
+    /// A target by its name in the project file. Secrets of users are sought from `base`, the project's directory.
+    pub fn new(
+        name: impl Into<String>,
+        engine: EngineId,
+        address: AdminAddress,
+        user: impl Into<String>,
+        password: Secret,
+        base: PathBuf,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            engine,
+            address,
+            user: user.into(),
+            password,
+            timeouts: Timeouts::default(),
+            project: None,
+            ownership: Ownership::default(),
+            secrets: Secrets::new(base),
+            journal: None,
+            seen: None,
+        }
+    }
+
+    /// The same with other times to wait.
+    #[must_use]
+    pub fn patient(mut self, timeouts: Timeouts) -> Self {
+        self.timeouts = timeouts;
+        self
+    }
+
+    /// Says whose plans these are, and which rows they are about. What was observed before is forgotten.
+    pub fn manage(&mut self, project: Option<String>, ownership: Ownership) {
+        self.project = project;
+        self.ownership = ownership;
+        self.seen = None;
+    }
+
+    /// Says where runs are kept, and who makes the next one. Without that, nothing is applied.
+    pub fn keep_runs(&mut self, journal: Journal, identity: Identity) {
+        self.journal = Some((journal, identity));
+    }
+
+    pub(super) fn connect(&self) -> Result<AdminSession, SessionError> {
+        AdminSession::open(&self.address, &self.user, &self.password, self.timeouts)
+    }
+
+    /// Reads what is there, for anybody who wants to know: an import, a status.
+    ///
+    /// # Errors
+    /// It cannot be reached or read, or is not what the project says.
+    pub fn read(&self) -> Result<Live, TargetError> {
+        let live = self
+            .connect()
+            .and_then(|mut session| Live::read(&mut session, &self.ownership))
+            .map_err(|error| self.error(&error.to_string()))?;
+        self.check_version(&live)?;
+        Ok(live)
+    }
+
+    fn check_version(&self, live: &Live) -> Result<(), TargetError> {
+        let found = live.variable("admin-version").unwrap_or_default();
+        let wanted = self.engine.name().strip_prefix("proxysql-").unwrap_or_default();
+        match found.starts_with(&format!("{wanted}.")) {
+            true => Ok(()),
+            false => Err(self.error(&format!(
+                "runs ProxySQL {found}, and the project says {}",
+                self.engine.name()
+            ))),
+        }
+    }
+
+    pub(super) fn error(&self, reason: &str) -> TargetError {
+        TargetError {
+            target: self.name.clone(),
+            address: self.address.to_string(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// The mark that decides whose the rows are: that of another project before our own.
+    pub(super) fn owner<'l>(&self, live: &'l Live) -> Option<&'l (RowName, Mark)> {
+        let concerned = || live.marks.iter().filter(|(_, mark)| self.concerns(mark));
+        let foreign = concerned().find(|(_, mark)| mark.project.is_some() && mark.project != self.project);
+        let own = concerned().find(|(_, mark)| mark.project == self.project);
+        foreign.or(own).or_else(|| concerned().next())
+    }
+
+    /// Whether a mark is ours, or is about what we would write.
+    pub(super) fn concerns(&self, mark: &Mark) -> bool {
+        (self.project.is_some() && mark.project == self.project) || mark.concerns(&self.ownership)
+    }
+
+    pub(super) fn observed(&self, live: &Live) -> Observed {
+        let owner = self.owner(live).map(|(_, mark)| mark);
+        Observed {
+            generation: owner.map_or(0, |mark| mark.generation),
+            fingerprint: live.fingerprint(&self.ownership),
+            project: owner.and_then(|mark| mark.project.clone()),
+            configuration: None,
+        }
+    }
+
+    pub(super) fn prepare(&mut self, live: &Live, desired: &Configuration) -> Result<Prepared, TargetError> {
+        let wanted = Wanted::new(desired, &self.ownership, live, &mut self.secrets);
+        let wanted = wanted.map_err(|error| self.error(&error.to_string()))?;
+        let changes = changes(live, &wanted);
+        Ok(Prepared { wanted, changes })
+    }
+
+    /// What has to be known before anything is sent.
+    pub(super) fn assessment(
+        &mut self,
+        live: &Live,
+        desired: &Configuration,
+        prepared: &Prepared,
+    ) -> Result<Assessment, TargetError> {
+        let Prepared { wanted, changes } = prepared;
+        let mut hazards = of_rows(live, wanted, changes, &self.user);
+        let stages = stages(changes, live);
+        let emptied = emptied(&stages, live);
+        if !emptied.is_empty() {
+            let list: Vec<String> = emptied.iter().map(ToString::to_string).collect();
+            let message = format!(
+                "hostgroup {} would have no server for a moment while rules lead there",
+                list.join(", ")
+            );
+            hazards.push(hazard(codes::REUSED_HOSTGROUP, Severity::Error, None, message));
+        }
+        if let Some(lease) = &live.lease {
+            let message = format!("{lease}, has not ended: shardwright apply --resume, or shardwright rollback");
+            hazards.push(hazard(codes::UNFINISHED, Severity::Error, None, message));
+        }
+        if !changes.is_empty() {
+            let failed = |error: SessionError| self.error(&error.to_string());
+            let mut session = self.connect().map_err(failed)?;
+            for module in modules(changes) {
+                let rows = unloaded(&mut session, module).map_err(failed)?;
+                if !rows.is_empty() {
+                    hazards.push(staged(module.words(), &rows));
+                }
+            }
+        }
+        let steps = vec![
+            Step::CompareBase,
+            Step::Reserve,
+            Step::Expand,
+            Step::Switch,
+            Step::Contract,
+            Step::Verify,
+            Step::Save,
+        ];
+        Ok(Assessment {
+            difference: difference(changes, live, wanted, desired),
+            hazards,
+            steps,
+        })
+    }
+}
+
+impl Target for ProxySqlTarget {
+    fn name(&self) -> &str {
+        &self.name
+    }
+
+    fn observe(&mut self) -> Result<Observed, TargetError> {
+        let live = self.read()?;
+        let observed = self.observed(&live);
+        self.seen = Some(live);
+        Ok(observed)
+    }
+
+    fn assess(&mut self, _: &Observed, desired: &Configuration) -> Result<Assessment, TargetError> {
+        let live = match self.seen.take() {
+            Some(live) => live,
+            None => self.read()?,
+        };
+        let prepared = self.prepare(&live, desired)?;
+        let assessment = self.assessment(&live, desired, &prepared);
+        self.seen = Some(live);
+        assessment
+    }
+
+    fn apply(&mut self, change: &Planned<'_>) -> Result<Applied, ApplyError> {
+        self.carry_out(change)
+    }
+}

@@ -1,0 +1,4 @@
+//! A real ProxySQL 2.7.1 as a target.
+
+mod applying;
+mod rig;
