@@ -80,6 +80,9 @@ impl Run<'_> {
         };
         self.report.before = Some(observed.base());
         self.report.after = Some(observed.base());
+        if let Some(message) = self.target.unfinished() {
+            return (Outcome::Contended, message);
+        }
         if observed.base() != change.plan.base {
             return (Outcome::Stale, moved(change, &observed));
         }
@@ -132,7 +135,7 @@ impl Run<'_> {
         match error {
             ApplyError::NotSent(_) => (Outcome::NotSent, message),
             ApplyError::Stale(_) => (Outcome::Stale, message),
-            ApplyError::Contended(_) => (Outcome::Contended, message),
+            ApplyError::Contended(_) | ApplyError::Blocked(_) => (Outcome::Contended, message),
             ApplyError::Foreign(_) => (Outcome::Refused, message),
             ApplyError::Invalid { address, reason } => {
                 self.report.problems.push(Problem { address, reason });

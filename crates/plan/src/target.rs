@@ -22,6 +22,11 @@ pub trait Target {
         Ok(Assessment::of_whole(observed, desired))
     }
 
+    /// An earlier change that has not ended, and what to do about it; nothing else is applied before that.
+    fn unfinished(&mut self) -> Option<String> {
+        None
+    }
+
     /// Replaces what it runs, when that is still the base of `change`. It is all or nothing, whatever the error,
     /// and giving the same change again is harmless.
     fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError>;
@@ -90,6 +95,9 @@ pub enum ApplyError {
     /// Another change is being made; nothing was changed.
     #[error("another change is being made: {0}")]
     Contended(String),
+    /// Somebody has to end something first; nothing was changed.
+    #[error("{0}")]
+    Blocked(String),
     /// It belongs to another project than the plan was made for; nothing was changed.
     #[error("the target is another project's: {0}")]
     Foreign(String),

@@ -7,7 +7,7 @@ use shardwright_plan::{Applied, ApplyError, Change as Planned, Severity};
 
 use super::changes::Change;
 use super::hazards::codes;
-use super::journal::{End, Journal, JournalError, Phase, Run, RunRecord};
+use super::journal::{End, JournalError, Phase, Run, RunRecord};
 use super::live::Live;
 use super::mark::{Lease, Mark};
 use super::row::RowName;
@@ -29,7 +29,11 @@ impl ProxySqlTarget {
             other => ApplyError::NotSent(self.error(&other.to_string())),
         });
         let _lock = locked?;
-        self.refuse_unfinished(&journal)?;
+        match self.open_run() {
+            Ok(None) => {}
+            Ok(Some(run)) => return Err(ApplyError::Blocked(unfinished(&run))),
+            Err(error) => return Err(ApplyError::NotSent(self.error(&error.to_string()))),
+        }
         self.secrets.forget();
         let not_sent = |target: &Self, error: SessionError| ApplyError::NotSent(target.error(&error.to_string()));
         let mut session = self.connect().map_err(|error| not_sent(self, error))?;
@@ -52,16 +56,6 @@ impl ProxySqlTarget {
             return Err(self.refused(&mut session, &mut run, error));
         }
         self.transact(session, &changes, &live, &mut run)
-    }
-
-    /// Only one run at a time, and the last one has to be over.
-    fn refuse_unfinished(&self, journal: &Journal) -> Result<(), ApplyError> {
-        let runs = journal.runs();
-        let runs = runs.map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
-        match runs.iter().rev().find(|run| run.record.target == self.name && run.is_open()) {
-            None => Ok(()),
-            Some(run) => Err(ApplyError::Contended(unfinished(&run.record.identity.run))),
-        }
     }
 
     /// The changes of a plan, where they are still what the plan says.
@@ -92,7 +86,7 @@ impl ProxySqlTarget {
         match assessment.hazards.into_iter().find(|hazard| hazard.severity == Severity::Error) {
             None => Ok(prepared.changes),
             Some(hazard) if [codes::STAGED, codes::UNFINISHED].contains(&hazard.code.as_str()) => {
-                Err(ApplyError::Contended(hazard.message))
+                Err(ApplyError::Blocked(hazard.message))
             }
             Some(hazard) => Err(ApplyError::Invalid {
                 address: hazard.address,
@@ -165,7 +159,7 @@ impl ProxySqlTarget {
             if !rows.is_empty() {
                 let words = module.words();
                 let message = format!("rows of {words} are staged by somebody else: {}", named(&rows));
-                return Err(ApplyError::Contended(message));
+                return Err(ApplyError::Blocked(message));
             }
         }
         Ok(())
@@ -185,7 +179,7 @@ impl ProxySqlTarget {
         };
         match given_back {
             // The run stays open: whoever finishes it gives the lease back.
-            Err(lost) => ApplyError::Contended(format!(
+            Err(lost) => ApplyError::Blocked(format!(
                 "{error}; and the lease could not be given back ({lost}): {}",
                 unfinished(&name)
             )),
@@ -272,7 +266,8 @@ impl ProxySqlTarget {
             reason: reason.to_owned(),
         })?;
         let back: Vec<Change> = changes.iter().map(Change::reversed).collect();
-        self.insist(&back, run)?;
+        let saves = run.was_saving();
+        self.insist(&back, run, saves)?;
         run.note(Phase::Ended {
             end: End::Restored,
             message: reason.to_owned(),
@@ -281,10 +276,10 @@ impl ProxySqlTarget {
     }
 
     /// Makes changes live, on new connections while they get lost; and gives the lease back.
-    pub(super) fn insist(&self, changes: &[Change], run: &mut Run) -> Result<(), Fault> {
+    pub(super) fn insist(&self, changes: &[Change], run: &mut Run, saves: bool) -> Result<(), Fault> {
         let mut attempt = 1;
         loop {
-            match self.once(changes, run) {
+            match self.once(changes, run, saves) {
                 Err(fault) if fault.is_loss() && attempt < ATTEMPTS => {
                     attempt += 1;
                     thread::sleep(self.pause());
@@ -294,7 +289,7 @@ impl ProxySqlTarget {
         }
     }
 
-    fn once(&self, changes: &[Change], run: &mut Run) -> Result<(), Fault> {
+    fn once(&self, changes: &[Change], run: &mut Run, saves: bool) -> Result<(), Fault> {
         let fault = |doing: &str, error| Fault::Session {
             doing: doing.to_owned(),
             error,
@@ -302,7 +297,7 @@ impl ProxySqlTarget {
         let mut session = self.connect().map_err(|error| fault("connecting again", error))?;
         let live = Live::read(&mut session, &self.ownership).map_err(|error| fault("reading", error))?;
         make_live(&mut session, changes, &live, run)?;
-        if run.was_saving() {
+        if saves {
             save(&mut session, changes, run)?;
         }
         let given_back = give_lease_back(&mut session, &run.record.identity.run);
@@ -314,7 +309,7 @@ impl ProxySqlTarget {
     }
 
     /// An error of the engine with every password that was sent taken out of it.
-    fn without_secrets(&self, text: &str, changes: &[Change]) -> String {
+    pub(super) fn without_secrets(&self, text: &str, changes: &[Change]) -> String {
         let rows = changes.iter().flat_map(|change| [&change.old, &change.new]);
         let secrets = rows.flatten().filter_map(|row| row.secret.as_ref());
         let mut text = text.to_owned();

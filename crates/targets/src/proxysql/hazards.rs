@@ -34,6 +34,8 @@ pub mod codes {
     pub const REUSED_HOSTGROUP: &str = "SW836";
     /// A run was cut off.
     pub const UNFINISHED: &str = "SW837";
+    /// Objects that `manage` leaves to others.
+    pub const OF_OTHERS: &str = "SW839";
     /// Clients hold prepared statements whose execution would be refused.
     pub const PREPARED: &str = "SW838";
 }
@@ -66,6 +68,11 @@ pub(super) fn of_rows(live: &Live, wanted: &Wanted, changes: &[Change], admin: &
     hazards.extend(unique_keys(live, wanted, changes));
     hazards.extend(joined_twice(live, wanted));
     hazards.extend(reused_hostgroups(live, wanted));
+    if !wanted.of_others.is_empty() {
+        let names: Vec<String> = wanted.of_others.iter().map(ToString::to_string).collect();
+        let message = format!("left to others, as `manage` says, and not written: {}", named(&names));
+        hazards.push(hazard(codes::OF_OTHERS, Severity::Info, None, message));
+    }
     for note in &wanted.notes {
         hazards.push(hazard(codes::AT_START, Severity::Info, None, note.clone()));
     }

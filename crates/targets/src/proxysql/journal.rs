@@ -89,8 +89,8 @@ pub struct RunRecord {
     pub target: String,
     /// Its admin port.
     pub admin: String,
-    /// Id of the plan; of a rollback, the run that it takes back.
-    pub plan: String,
+    /// The configuration that it leads to, by its fingerprint; of a rollback, the run that it takes back.
+    pub desired: String,
     /// The project that owns it afterwards.
     pub project: Option<String>,
     /// What it ran before.
@@ -284,7 +284,7 @@ impl RunRecord {
     pub(super) fn new(
         identity: Identity,
         target: (&str, String),
-        plan: &str,
+        desired: &str,
         project: Option<String>,
         base: Base,
         changes: &[Change],
@@ -305,7 +305,7 @@ impl RunRecord {
             identity,
             target: target.0.to_owned(),
             admin: target.1,
-            plan: plan.to_owned(),
+            desired: desired.to_owned(),
             project,
             generation: base.generation + 1,
             base,

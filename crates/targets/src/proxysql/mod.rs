@@ -7,6 +7,7 @@
 mod apply;
 mod changes;
 mod effects;
+mod finish;
 mod hazards;
 mod journal;
 mod live;
@@ -22,6 +23,7 @@ mod target;
 mod unloaded;
 mod wanted;
 
+pub use finish::Way;
 pub use hazards::codes;
 pub use journal::{End, Identity, Journal, JournalError, JournalLock, Phase, Run, RunRecord};
 pub use live::Live;

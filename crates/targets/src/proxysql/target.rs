@@ -11,7 +11,8 @@ use shardwright_secrets::Secret;
 use super::changes::{Change, changes};
 use super::effects::difference;
 use super::hazards::{codes, hazard, of_rows, staged};
-use super::journal::{Identity, Journal};
+use super::apply::unfinished;
+use super::journal::{Identity, Journal, JournalError, Run};
 use super::live::Live;
 use super::mark::Mark;
 use super::row::RowName;
@@ -140,6 +141,17 @@ impl ProxySqlTarget {
         (self.project.is_some() && mark.project == self.project) || mark.concerns(&self.ownership)
     }
 
+    /// The last run of this target, where it has not ended.
+    pub(super) fn open_run(&self) -> Result<Option<String>, JournalError> {
+        let Some((journal, _)) = &self.journal else {
+            return Ok(None);
+        };
+        let runs = journal.runs()?;
+        let mut of_target = runs.into_iter().rev().filter(|run| run.record.target == self.name);
+        let open = of_target.find(Run::is_open);
+        Ok(open.map(|run| run.record.identity.run))
+    }
+
     pub(super) fn observed(&self, live: &Live) -> Observed {
         let owner = self.owner(live).map(|(_, mark)| mark);
         Observed {
@@ -228,6 +240,16 @@ impl Target for ProxySqlTarget {
         let assessment = self.assessment(&live, desired, &prepared);
         self.seen = Some(live);
         assessment
+    }
+
+    fn unfinished(&mut self) -> Option<String> {
+        let lease = self.seen.as_ref().and_then(|live| live.lease.as_ref());
+        match (self.open_run(), lease) {
+            (Ok(Some(run)), _) => Some(unfinished(&run)),
+            (Err(error), _) => Some(error.to_string()),
+            (Ok(None), Some(lease)) => Some(format!("{lease}, has not ended")),
+            (Ok(None), None) => None,
+        }
     }
 
     fn apply(&mut self, change: &Planned<'_>) -> Result<Applied, ApplyError> {

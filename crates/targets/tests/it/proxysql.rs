@@ -1,4 +1,6 @@
 //! A real ProxySQL 2.7.1 as a target.
 
 mod applying;
+mod faults;
+mod faulty;
 mod rig;
