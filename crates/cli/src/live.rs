@@ -22,6 +22,9 @@ use crate::ui::Ui;
 /// How long a plan can be applied when the project file does not say.
 const DEFAULT_EXPIRY: Duration = Duration::from_secs(6 * 3600);
 
+/// The most objects that one plan removes when the project file does not say: a cluster with its servers, not a project.
+const DEFAULT_MAX_DELETES: usize = 10;
+
 /// A target with the engine that it runs.
 pub(crate) struct Live {
     pub(crate) engine: EngineId,
@@ -315,7 +318,7 @@ fn expiry(opened: &Opened) -> Duration {
 pub(crate) fn limits(opened: &Opened) -> safety::Limits {
     let safety = &opened.project.file.safety;
     safety::Limits {
-        max_deletes: safety.deletes_max.map(|n| n as usize),
+        max_deletes: Some(safety.deletes_max.map_or(DEFAULT_MAX_DELETES, |n| n as usize)),
         protect: safety
             .protect
             .iter()

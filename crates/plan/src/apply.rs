@@ -136,7 +136,7 @@ impl Run<'_> {
             ApplyError::NotSent(_) => (Outcome::NotSent, message),
             ApplyError::Stale(_) => (Outcome::Stale, message),
             ApplyError::Contended(_) | ApplyError::Blocked(_) => (Outcome::Contended, message),
-            ApplyError::Foreign(_) => (Outcome::Refused, message),
+            ApplyError::Foreign(_) | ApplyError::Refused(_) => (Outcome::Refused, message),
             ApplyError::Invalid { address, reason } => {
                 self.report.problems.push(Problem { address, reason });
                 (Outcome::Rejected, message)

@@ -101,6 +101,9 @@ pub enum ApplyError {
     /// It belongs to another project than the plan was made for; nothing was changed.
     #[error("the target is another project's: {0}")]
     Foreign(String),
+    /// Something about it stands against the change; nothing was changed.
+    #[error("{0}")]
+    Refused(String),
     /// The configuration is not one that the target can run; nothing was changed.
     #[error("the target rejects the configuration: {reason}")]
     Invalid {

@@ -8,7 +8,7 @@ use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan, safety};
 
 use crate::args::{Apply, Format, Global};
 use crate::clock;
-use crate::commands::plan;
+use crate::commands::{plan, rollback};
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
 use crate::live::{self, Live, LockUse};
@@ -16,6 +16,9 @@ use crate::project::{self, Opened};
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    if let Some(run) = &args.resume {
+        return rollback::resume(run, global, ui);
+    }
     let allowed = allowances(&args.allow)?;
     let saved = args.plan.as_deref().map(saved).transpose()?;
     let opened = match &saved {
@@ -143,7 +146,7 @@ fn apply(plan: &Plan, live: &mut [Live], ui: &Ui) -> Vec<ApplyReport> {
     reports
 }
 
-fn present(reports: &[ApplyReport], ui: &Ui) -> Result<(), CommandError> {
+pub(crate) fn present(reports: &[ApplyReport], ui: &Ui) -> Result<(), CommandError> {
     if ui.format() == Format::Json {
         return ui.json(&serde_json::json!({ "reports": reports }));
     }
@@ -161,6 +164,6 @@ fn present(reports: &[ApplyReport], ui: &Ui) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn exit(code: u8) -> Exit {
+pub(crate) fn exit(code: u8) -> Exit {
     Exit::from_code(code).expect("outcomes only have codes of the table")
 }

@@ -58,6 +58,20 @@ fn groups(plan: &Plan) -> Vec<Group<'_>> {
     groups
 }
 
+/// Effects without a plan around them, one line for each.
+pub fn effects(effects: &[Effect]) -> String {
+    let view = View {
+        now: Timestamp::UNIX_EPOCH,
+        origin: &|_| None,
+        refusals: None,
+        full: false,
+    };
+    let lines = lines(effects, &view).into_iter();
+    lines
+        .map(|line| format!("  {} {}  {}\n", line.sign, line.subject, line.what))
+        .collect()
+}
+
 /// One line of a listing.
 struct Line {
     sign: char,

@@ -3,7 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
-use shardwright_plan::{Applied, ApplyError, Change as Planned, Severity};
+use shardwright_plan::{Applied, ApplyError, Base, Change as Planned, Severity};
 
 use super::changes::Change;
 use super::hazards::codes;
@@ -52,7 +52,7 @@ impl ProxySqlTarget {
             .begin(record)
             .map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
         let lease = Lease::new(&identity.run, &identity.by, &identity.at);
-        if let Err(error) = self.reserve(&mut session, &lease, planned, &changes) {
+        if let Err(error) = self.reserve(&mut session, &lease, &planned.plan.base, &changes) {
             return Err(self.refused(&mut session, &mut run, error));
         }
         self.transact(session, &changes, &live, &mut run)
@@ -88,10 +88,10 @@ impl ProxySqlTarget {
             Some(hazard) if [codes::STAGED, codes::UNFINISHED].contains(&hazard.code.as_str()) => {
                 Err(ApplyError::Blocked(hazard.message))
             }
-            Some(hazard) => Err(ApplyError::Invalid {
-                address: hazard.address,
-                reason: hazard.message,
-            }),
+            Some(hazard) => {
+                let about = hazard.address.map(|address| format!("{address}: ")).unwrap_or_default();
+                Err(ApplyError::Refused(format!("{}: {about}{}", hazard.code, hazard.message)))
+            }
         }
     }
 
@@ -104,14 +104,25 @@ impl ProxySqlTarget {
         run: &str,
     ) -> Result<Vec<Change>, ApplyError> {
         let plan = planned.plan;
-        let mut mark = Mark::new(
+        let mark = Mark::new(
             plan.project.clone(),
             plan.base.generation + 1,
             run,
             plan.desired.clone(),
             &self.ownership,
         );
-        mark.rows = live.with(&changes).fingerprint(&self.ownership);
+        self.marked(&mut changes, live, mark)?;
+        Ok(changes)
+    }
+
+    /// Adds the changes of marks.
+    pub(super) fn marked(
+        &self,
+        changes: &mut Vec<Change>,
+        live: &Live,
+        mut mark: Mark,
+    ) -> Result<(), ApplyError> {
+        mark.rows = live.with(changes).fingerprint(&self.ownership);
         let former: Vec<&(RowName, Mark)> = live.marks.iter().filter(|(_, mark)| self.concerns(mark)).collect();
         let kept = former.first().map(|(name, _)| name.clone());
         let taken: Vec<RowName> = live.marks.iter().map(|(name, _)| name.clone()).collect();
@@ -129,15 +140,15 @@ impl ProxySqlTarget {
         let old = old.map(|(name, mark)| mark.row_named(name));
         changes.push(change_of_mark(name, old, Some(row)));
         changes.sort_by(|a, b| a.name.cmp(&b.name));
-        Ok(changes)
+        Ok(())
     }
 
     /// Takes the lease, and looks once more whether everything is as it was.
-    fn reserve(
-        &mut self,
+    pub(super) fn reserve(
+        &self,
         session: &mut AdminSession,
         lease: &Lease,
-        planned: &Planned<'_>,
+        base: &Base,
         changes: &[Change],
     ) -> Result<(), ApplyError> {
         take_lease(session, lease).map_err(|error| match error {
@@ -151,7 +162,7 @@ impl ProxySqlTarget {
         if live.lease.as_ref().map(|held| &held.run) != Some(&lease.run) {
             return Err(ApplyError::Contended("another apply has taken the lease".to_owned()));
         }
-        if self.observed(&live).base() != planned.plan.base {
+        if self.observed(&live).base() != *base {
             return Err(ApplyError::Stale("its rows have changed just now".to_owned()));
         }
         for module in modules(changes) {
@@ -166,7 +177,7 @@ impl ProxySqlTarget {
     }
 
     /// Nothing was changed: the lease goes, and the run is over.
-    fn refused(&self, session: &mut AdminSession, run: &mut Run, error: ApplyError) -> ApplyError {
+    pub(super) fn refused(&self, session: &mut AdminSession, run: &mut Run, error: ApplyError) -> ApplyError {
         let name = run.record.identity.run.clone();
         let given_back = match give_lease_back(session, &name) {
             Ok(()) => Ok(()),
@@ -191,8 +202,8 @@ impl ProxySqlTarget {
     }
 
     /// From here on the target is changed: the end is the new state or the former one.
-    fn transact(
-        &mut self,
+    pub(super) fn transact(
+        &self,
         mut session: AdminSession,
         changes: &[Change],
         live: &Live,

@@ -47,6 +47,27 @@ pub(super) fn difference(
     Difference { effects, counts }
 }
 
+/// The effects of changes by themselves, where nothing else is known of their objects.
+pub(super) fn of_changes(changes: &[Change]) -> Vec<Effect> {
+    let mut by_address: BTreeMap<&Address, Vec<&Change>> = BTreeMap::new();
+    for change in changes {
+        by_address.entry(&change.address).or_default().push(change);
+    }
+    let effects = by_address.into_iter().map(|(address, changes)| {
+        let action = if changes.iter().all(|change| change.old.is_none()) {
+            Action::Add
+        } else if changes.iter().all(|change| change.new.is_none()) {
+            Action::Remove
+        } else {
+            Action::Change
+        };
+        effect(address, action, &changes)
+    });
+    let mut effects: Vec<Effect> = effects.collect();
+    shardwright_plan::sort(&mut effects);
+    effects
+}
+
 fn rows_before_and_after(live: &Live, wanted: &Wanted) -> BTreeSet<RowKey> {
     let before = live.rows().filter(|(_, found)| found.is_ours).map(|(name, _)| name);
     before.chain(wanted.rows.keys()).map(RowName::row_key).collect()

@@ -144,7 +144,7 @@ fn note(run: &mut Run, end: End, message: &str) -> Result<(), JournalError> {
     })
 }
 
-fn of_journal(error: JournalError) -> Ending {
+pub(super) fn of_journal(error: JournalError) -> Ending {
     let outcome = match &error {
         JournalError::Locked { .. } => Outcome::Contended,
         _ => Outcome::NotSent,

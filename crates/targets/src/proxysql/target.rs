@@ -15,6 +15,8 @@ use super::apply::unfinished;
 use super::journal::{Identity, Journal, JournalError, Run};
 use super::live::Live;
 use super::mark::Mark;
+use super::module::Module;
+use super::prepared::refused;
 use super::row::RowName;
 use super::run::modules;
 use super::session::{AdminSession, SessionError};
@@ -201,6 +203,12 @@ impl ProxySqlTarget {
                     hazards.push(staged(module.words(), &rows));
                 }
             }
+        }
+        let touches_rules = changes.iter().any(|change| Module::of(&change.name) == Module::QueryRules);
+        if touches_rules {
+            let failed = |error: SessionError| self.error(&error.to_string());
+            let mut session = self.connect().map_err(failed)?;
+            hazards.extend(refused(&mut session, desired).map_err(failed)?);
         }
         let steps = vec![
             Step::CompareBase,

@@ -3,4 +3,7 @@
 mod applying;
 mod faults;
 mod faulty;
+mod owning;
+mod passwords;
+mod random;
 mod rig;
