@@ -83,11 +83,18 @@ fn identity(opened: &Opened) -> Result<Identity, CommandError> {
         .map_err(|error| CommandError::failed(format!("no random numbers for the name of a run: {error}")))?;
     let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let now = clock::now();
-    let host = std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "localhost".to_owned());
-    let user = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
+    let host =
+        std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "localhost".to_owned());
+    let user = ["USER", "LOGNAME"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok());
     Ok(Identity {
         run: format!("{}-{digits}", now.strftime("%Y%m%d-%H%M%S")),
-        by: format!("{}@{}", user.unwrap_or_else(|| "somebody".to_owned()), host.trim()),
+        by: format!(
+            "{}@{}",
+            user.unwrap_or_else(|| "somebody".to_owned()),
+            host.trim()
+        ),
         at: now.to_string(),
         commit: crate::rule_set::commit(&opened.directory),
     })
@@ -254,7 +261,9 @@ pub(crate) fn plan(
         let observed = target.observe().map_err(|error| unreachable(&error))?;
         refused.extend(of_another(target.name(), observed.project.as_deref(), project));
         let desired = &built.configuration;
-        let assessment = target.assess(&observed, desired).map_err(|error| unreachable(&error))?;
+        let assessment = target
+            .assess(&observed, desired)
+            .map_err(|error| unreachable(&error))?;
         let part = TargetPlan::assessed(target.name(), &observed, desired, assessment, hazards(built));
         parts.push((part.for_project(project), built.configuration.clone()));
     }

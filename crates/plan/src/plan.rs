@@ -299,7 +299,13 @@ impl TargetPlan {
         if self.steps.is_empty() {
             self.steps = match self.engine {
                 EngineId::Bundled => vec![Step::CompareBase, Step::Swap, Step::Verify],
-                _ => vec![Step::CompareBase, Step::Reserve, Step::Switch, Step::Verify, Step::Save],
+                _ => vec![
+                    Step::CompareBase,
+                    Step::Reserve,
+                    Step::Switch,
+                    Step::Verify,
+                    Step::Save,
+                ],
             };
         }
         self

@@ -80,19 +80,19 @@ pub(crate) fn open(
     timeouts: Timeouts,
 ) -> Result<Conn, mysql::Error> {
     let options = OptsBuilder::new()
-            .user(Some(user))
-            .pass(Some(password.expose()))
-            .prefer_socket(false)
-            .stmt_cache_size(Some(0))
-            // Set here so that the driver does not ask the server for it.
-            .max_allowed_packet(Some(MAX_PACKET_BYTES))
-            .tcp_connect_timeout(Some(timeouts.connect))
-            .read_timeout(Some(timeouts.answer))
-            .write_timeout(Some(timeouts.answer));
+        .user(Some(user))
+        .pass(Some(password.expose()))
+        .prefer_socket(false)
+        .stmt_cache_size(Some(0))
+        // Set here so that the driver does not ask the server for it.
+        .max_allowed_packet(Some(MAX_PACKET_BYTES))
+        .tcp_connect_timeout(Some(timeouts.connect))
+        .read_timeout(Some(timeouts.answer))
+        .write_timeout(Some(timeouts.answer));
     let options = match address {
-            AdminAddress::Tcp { host, port } => options.ip_or_hostname(Some(host.as_str())).tcp_port(*port),
-            AdminAddress::Unix(path) => options.socket(Some(path.as_str())),
-        };
+        AdminAddress::Tcp { host, port } => options.ip_or_hostname(Some(host.as_str())).tcp_port(*port),
+        AdminAddress::Unix(path) => options.socket(Some(path.as_str())),
+    };
     Conn::new(options)
 }
 
@@ -108,8 +108,26 @@ pub(crate) fn reason(error: &mysql::Error) -> String {
         }
         mysql::Error::IoError(error) => printable(&error.to_string()),
         mysql::Error::DriverError(error) => driver_reason(error),
-        other => printable(&other.to_string()),
+        other => match cause(other) {
+            Some(io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => "no answer in time".to_owned(),
+            Some(
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe,
+            ) => "the connection has ended".to_owned(),
+            _ => printable(&other.to_string()),
+        },
     }
+}
+
+/// What the system says, where the driver has wrapped it.
+fn cause(error: &mysql::Error) -> Option<io::ErrorKind> {
+    let mut next: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return Some(error.kind());
+        }
+        next = error.source();
+    }
+    None
 }
 
 /// The driver's own errors without the names of their types.

@@ -40,7 +40,9 @@ pub(crate) struct Status {
 
 /// Lists the applies to ProxySQL that were made from this directory: when, by whom, from which commit, and how they ended
 #[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  shardwright history\n  shardwright history --target px-a1 --format json")]
+#[command(
+    after_help = "Examples:\n  shardwright history\n  shardwright history --target px-a1 --format json"
+)]
 pub(crate) struct History {
     #[command(flatten)]
     pub(crate) selection: Selection,

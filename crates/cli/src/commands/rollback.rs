@@ -1,8 +1,8 @@
 //! `rollback`: an apply to ProxySQL taken back. And `apply --resume`: one that was cut off, finished.
 
 use shardwright_plan::ApplyReport;
-use shardwright_targets::proxysql::{JournalError, Way};
 use shardwright_targets::ProxySqlTarget;
+use shardwright_targets::proxysql::{JournalError, Way};
 
 use crate::args::{Format, Global, Rollback, Selection};
 use crate::commands::apply::{approve, exit, present};
@@ -14,7 +14,9 @@ use crate::ui::Ui;
 
 pub(crate) fn run(args: &Rollback, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
-    let run = live::journal(&opened).run(&args.run).map_err(|error| unknown(&error))?;
+    let run = live::journal(&opened)
+        .run(&args.run)
+        .map_err(|error| unknown(&error))?;
     let mut target = target(&opened, &run.record.target)?;
     if run.is_open() {
         ui.status(&format!("taking back run {}, which has not ended", args.run));
@@ -37,7 +39,9 @@ pub(crate) fn run(args: &Rollback, global: &Global, ui: &Ui) -> Result<Exit, Com
 /// Finishes a run that was cut off.
 pub(crate) fn resume(name: &str, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
-    let run = live::journal(&opened).run(name).map_err(|error| unknown(&error))?;
+    let run = live::journal(&opened)
+        .run(name)
+        .map_err(|error| unknown(&error))?;
     let mut target = target(&opened, &run.record.target)?;
     ui.status(&format!("finishing run {name} on {}", run.record.target));
     end(&target.finish(name, Way::Forward), ui)
@@ -54,7 +58,8 @@ fn target(opened: &Opened, name: &str) -> Result<ProxySqlTarget, CommandError> {
         }
     }
     let message = format!("target {name} is a bundled proxy: it has no runs");
-    Err(CommandError::new(Exit::Refused, message).hint("apply the former state of the project: git revert, then apply"))
+    Err(CommandError::new(Exit::Refused, message)
+        .hint("apply the former state of the project: git revert, then apply"))
 }
 
 fn end(report: &ApplyReport, ui: &Ui) -> Result<Exit, CommandError> {

@@ -39,7 +39,10 @@ pub(crate) fn run(args: &args::Status, global: &Global, ui: &Ui) -> Result<Exit,
                 let status = target.status().map_err(|error| unreachable(&error))?;
                 is_well &= status.is_well();
                 text.push_str(&said(&status));
-                all.push(serde_json::to_value(&status).map_err(|error| CommandError::internal(error.to_string()))?);
+                all.push(
+                    serde_json::to_value(&status)
+                        .map_err(|error| CommandError::internal(error.to_string()))?,
+                );
             }
         }
     }
@@ -68,11 +71,18 @@ fn said(status: &Status) -> String {
     match (status.is_as_applied, &status.run) {
         (Some(true), Some(run)) => lines.push(format!("  rows are as run {run} left them")),
         (Some(false), Some(run)) => {
-            lines.push(format!("  rows have changed since run {run}: shardwright diff shows how"));
+            lines.push(format!(
+                "  rows have changed since run {run}: shardwright diff shows how"
+            ));
         }
         _ => lines.push("  nothing of this project was applied".to_owned()),
     }
-    lines.extend(status.unfinished.iter().map(|unfinished| format!("  {unfinished}")));
+    lines.extend(
+        status
+            .unfinished
+            .iter()
+            .map(|unfinished| format!("  {unfinished}")),
+    );
     for module in &status.modules {
         let rows = module.not_live.iter().chain(&module.not_saved);
         lines.extend(rows.map(|row| format!("  {}: {row}", module.module)));

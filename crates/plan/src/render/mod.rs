@@ -190,7 +190,11 @@ fn row_counts(effect: &Effect) -> Vec<String> {
         RowKey::Row { .. } => 2,
     };
     // The facts of the object are those of its other rows.
-    let other = if effect.old.is_empty() && effect.new.is_empty() { 3 } else { 2 };
+    let other = if effect.old.is_empty() && effect.new.is_empty() {
+        3
+    } else {
+        2
+    };
     let sorts = [("rule", "rules"), ("fast route", "fast routes"), ("row", "rows")];
     let mut parts = Vec::new();
     for (sort, (one, many)) in sorts.into_iter().enumerate().take(other) {

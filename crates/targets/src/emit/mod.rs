@@ -12,10 +12,10 @@ use thiserror::Error;
 
 pub use cnf::{cnf, cnf_within};
 pub use ownership::{Numbers, Ownership};
-pub(crate) use sql::FirewallUse;
 pub use rows::{Row, Table, rows};
 pub use shardwright_rules::PLACEHOLDER_PASSWORD;
 pub use shardwright_rules::tables::Cell;
+pub(crate) use sql::FirewallUse;
 pub use sql::{sql, sql_within};
 pub use variables::written as written_variables;
 

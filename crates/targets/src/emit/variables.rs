@@ -30,9 +30,7 @@ pub(crate) struct Variables {
 
 impl Variables {
     fn new(notes: Vec<String>, all: impl IntoIterator<Item = (String, String)>) -> Self {
-        let (at_start, live) = all
-            .into_iter()
-            .partition(|(name, _)| is_at_start(name));
+        let (at_start, live) = all.into_iter().partition(|(name, _)| is_at_start(name));
         Self {
             notes,
             live,

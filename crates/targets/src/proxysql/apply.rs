@@ -22,7 +22,9 @@ const ATTEMPTS: u32 = 5;
 impl ProxySqlTarget {
     pub(super) fn carry_out(&mut self, planned: &Planned<'_>) -> Result<Applied, ApplyError> {
         let Some((journal, identity)) = self.journal.clone() else {
-            return Err(ApplyError::NotSent(self.error("nobody said where the state of runs is kept")));
+            return Err(ApplyError::NotSent(
+                self.error("nobody said where the state of runs is kept"),
+            ));
         };
         let locked = journal.lock().map_err(|error| match error {
             JournalError::Locked { .. } => ApplyError::Contended(error.to_string()),
@@ -35,7 +37,8 @@ impl ProxySqlTarget {
             Err(error) => return Err(ApplyError::NotSent(self.error(&error.to_string()))),
         }
         self.secrets.forget();
-        let not_sent = |target: &Self, error: SessionError| ApplyError::NotSent(target.error(&error.to_string()));
+        let not_sent =
+            |target: &Self, error: SessionError| ApplyError::NotSent(target.error(&error.to_string()));
         let mut session = self.connect().map_err(|error| not_sent(self, error))?;
         let live = Live::read(&mut session, &self.ownership).map_err(|error| not_sent(self, error))?;
         let changes = self.checked(&live, planned)?;
@@ -72,25 +75,41 @@ impl ProxySqlTarget {
             return Err(ApplyError::Foreign(format!("it belongs to the project {owner}")));
         }
         if observed.base() != planned.plan.base {
-            return Err(ApplyError::Stale("its rows are not those that the plan was made from".to_owned()));
+            return Err(ApplyError::Stale(
+                "its rows are not those that the plan was made from".to_owned(),
+            ));
         }
         let prepared = self.prepare(live, planned.desired).map_err(ApplyError::NotSent)?;
         let assessment = self
             .assessment(live, planned.desired, &prepared)
             .map_err(ApplyError::NotSent)?;
-        let planned_effects = planned.plan.effects.iter().filter(|effect| effect.address.as_str() != "project");
+        let planned_effects = planned
+            .plan
+            .effects
+            .iter()
+            .filter(|effect| effect.address.as_str() != "project");
         if !assessment.difference.effects.iter().eq(planned_effects) {
             let reason = "the project would change other rows today than the plan says";
             return Err(ApplyError::Stale(reason.to_owned()));
         }
-        match assessment.hazards.into_iter().find(|hazard| hazard.severity == Severity::Error) {
+        match assessment
+            .hazards
+            .into_iter()
+            .find(|hazard| hazard.severity == Severity::Error)
+        {
             None => Ok(prepared.changes),
             Some(hazard) if [codes::STAGED, codes::UNFINISHED].contains(&hazard.code.as_str()) => {
                 Err(ApplyError::Blocked(hazard.message))
             }
             Some(hazard) => {
-                let about = hazard.address.map(|address| format!("{address}: ")).unwrap_or_default();
-                Err(ApplyError::Refused(format!("{}: {about}{}", hazard.code, hazard.message)))
+                let about = hazard
+                    .address
+                    .map(|address| format!("{address}: "))
+                    .unwrap_or_default();
+                Err(ApplyError::Refused(format!(
+                    "{}: {about}{}",
+                    hazard.code, hazard.message
+                )))
             }
         }
     }
@@ -123,7 +142,11 @@ impl ProxySqlTarget {
         mut mark: Mark,
     ) -> Result<(), ApplyError> {
         mark.rows = live.with(changes).fingerprint(&self.ownership);
-        let former: Vec<&(RowName, Mark)> = live.marks.iter().filter(|(_, mark)| self.concerns(mark)).collect();
+        let former: Vec<&(RowName, Mark)> = live
+            .marks
+            .iter()
+            .filter(|(_, mark)| self.concerns(mark))
+            .collect();
         let kept = former.first().map(|(name, _)| name.clone());
         let taken: Vec<RowName> = live.marks.iter().map(|(name, _)| name.clone()).collect();
         let row = match kept {
@@ -131,7 +154,9 @@ impl ProxySqlTarget {
             None => mark.row(&taken),
         };
         let Some((name, row)) = row else {
-            return Err(ApplyError::NotSent(self.error("a hundred projects have marked it; there is no number left")));
+            return Err(ApplyError::NotSent(
+                self.error("a hundred projects have marked it; there is no number left"),
+            ));
         };
         for (gone, mark) in former.into_iter().skip(1) {
             changes.push(change_of_mark(gone.clone(), Some(mark.row_named(gone)), None));
@@ -160,7 +185,9 @@ impl ProxySqlTarget {
         let not_sent = |error: SessionError| ApplyError::NotSent(self.error(&error.to_string()));
         let live = Live::read(session, &self.ownership).map_err(not_sent)?;
         if live.lease.as_ref().map(|held| &held.run) != Some(&lease.run) {
-            return Err(ApplyError::Contended("another apply has taken the lease".to_owned()));
+            return Err(ApplyError::Contended(
+                "another apply has taken the lease".to_owned(),
+            ));
         }
         if self.observed(&live).base() != *base {
             return Err(ApplyError::Stale("its rows have changed just now".to_owned()));
@@ -181,7 +208,9 @@ impl ProxySqlTarget {
         let name = run.record.identity.run.clone();
         let given_back = match give_lease_back(session, &name) {
             Ok(()) => Ok(()),
-            Err(SessionError::Lost(_)) => self.connect().and_then(|mut session| give_lease_back(&mut session, &name)),
+            Err(SessionError::Lost(_)) => self
+                .connect()
+                .and_then(|mut session| give_lease_back(&mut session, &name)),
             Err(other) => Err(other),
         };
         let ended = Phase::Ended {
@@ -210,7 +239,8 @@ impl ProxySqlTarget {
         run: &mut Run,
     ) -> Result<Applied, ApplyError> {
         let name = run.record.identity.run.clone();
-        let done = make_live(&mut session, changes, live, run).and_then(|()| save(&mut session, changes, run));
+        let done =
+            make_live(&mut session, changes, live, run).and_then(|()| save(&mut session, changes, run));
         let fault = match done {
             Ok(()) => return self.complete(session, run),
             Err(fault) => fault,
@@ -218,10 +248,15 @@ impl ProxySqlTarget {
         let reason = self.without_secrets(&fault.to_string(), changes);
         drop(session);
         match self.restore(changes, run, &reason) {
-            Ok(()) => Err(ApplyError::Restored(format!("{reason}; everything is set back, and runs as before"))),
+            Ok(()) => Err(ApplyError::Restored(format!(
+                "{reason}; everything is set back, and runs as before"
+            ))),
             Err(second) => {
                 let second = self.without_secrets(&second.to_string(), changes);
-                let message = format!("{reason}; setting it back failed too: {second}; {}", unfinished(&name));
+                let message = format!(
+                    "{reason}; setting it back failed too: {second}; {}",
+                    unfinished(&name)
+                );
                 // The message says so in any case; without this line the run counts as cut off, which is as true.
                 let _unwritten = run.note(Phase::Ended {
                     end: End::Mixed,
@@ -246,7 +281,8 @@ impl ProxySqlTarget {
                     continue;
                 }
             };
-            let read = give_lease_back(&mut current, &name).and_then(|()| Live::read(&mut current, &self.ownership));
+            let read =
+                give_lease_back(&mut current, &name).and_then(|()| Live::read(&mut current, &self.ownership));
             match read {
                 Ok(live) => {
                     let message = format!("generation {} is live and saved", run.record.generation);
@@ -324,18 +360,17 @@ impl ProxySqlTarget {
         let rows = changes.iter().flat_map(|change| [&change.old, &change.new]);
         let secrets = rows.flatten().filter_map(|row| row.secret.as_ref());
         let mut text = text.to_owned();
-        for secret in secrets.map(|secret| secret.expose()).filter(|secret| secret.len() > 3) {
+        for secret in secrets
+            .map(|secret| secret.expose())
+            .filter(|secret| secret.len() > 3)
+        {
             text = text.replace(secret, "…");
         }
         text
     }
 }
 
-fn change_of_mark(
-    name: RowName,
-    old: Option<super::row::Row>,
-    new: Option<super::row::Row>,
-) -> Change {
+fn change_of_mark(name: RowName, old: Option<super::row::Row>, new: Option<super::row::Row>) -> Change {
     Change {
         name,
         address: "project".into(),
@@ -348,5 +383,7 @@ fn change_of_mark(
 
 /// What to do about a run that has not ended.
 pub(super) fn unfinished(run: &str) -> String {
-    format!("run {run} has not ended: `shardwright apply --resume {run}` finishes it, `shardwright rollback {run}` takes it back")
+    format!(
+        "run {run} has not ended: `shardwright apply --resume {run}` finishes it, `shardwright rollback {run}` takes it back"
+    )
 }

@@ -69,7 +69,10 @@ pub(super) fn of_changes(changes: &[Change]) -> Vec<Effect> {
 }
 
 fn rows_before_and_after(live: &Live, wanted: &Wanted) -> BTreeSet<RowKey> {
-    let before = live.rows().filter(|(_, found)| found.is_ours).map(|(name, _)| name);
+    let before = live
+        .rows()
+        .filter(|(_, found)| found.is_ours)
+        .map(|(name, _)| name);
     before.chain(wanted.rows.keys()).map(RowName::row_key).collect()
 }
 
@@ -95,10 +98,16 @@ fn effect(address: &Address, action: Action, changes: &[&Change]) -> Effect {
 fn facts(told: &[(&&Change, &RowChange)], side: impl Fn(&RowChange) -> &Facts) -> Facts {
     let mut facts = Facts::new();
     let comes = |row: &RowChange| row.action != Action::Change && !side(row).is_empty();
-    let servers = told.iter().filter(|(change, row)| change.name.is_in(&SERVERS) && comes(row));
+    let servers = told
+        .iter()
+        .filter(|(change, row)| change.name.is_in(&SERVERS) && comes(row));
     let (mut hosts, mut hostgroups) = (BTreeSet::new(), BTreeSet::new());
     for (change, _) in servers {
-        hosts.insert(format!("{}:{}", change.name.text(1).unwrap_or_default(), change.name.number(2).unwrap_or(0)));
+        hosts.insert(format!(
+            "{}:{}",
+            change.name.text(1).unwrap_or_default(),
+            change.name.number(2).unwrap_or(0)
+        ));
         hostgroups.extend(change.name.number(0));
     }
     for host in hosts {
@@ -206,7 +215,10 @@ fn tell_secret(change: &Change, old: &mut Facts, new: &mut Facts) {
     };
     new.insert(column.to_owned(), said);
     if change.old.is_some() {
-        old.insert(column.to_owned(), json!(if before.is_empty() { "none" } else { ANOTHER }));
+        old.insert(
+            column.to_owned(),
+            json!(if before.is_empty() { "none" } else { ANOTHER }),
+        );
     }
 }
 

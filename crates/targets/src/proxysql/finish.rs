@@ -33,7 +33,13 @@ impl ProxySqlTarget {
         self.report(name, outcome, message, after)
     }
 
-    pub(super) fn report(&self, run: &str, outcome: Outcome, message: String, after: Option<Base>) -> ApplyReport {
+    pub(super) fn report(
+        &self,
+        run: &str,
+        outcome: Outcome,
+        message: String,
+        after: Option<Base>,
+    ) -> ApplyReport {
         ApplyReport {
             target: self.name.clone(),
             plan: run.to_owned(),
@@ -47,7 +53,10 @@ impl ProxySqlTarget {
 
     fn try_finish(&mut self, name: &str, way: Way) -> Result<Ending, Ending> {
         let Some((journal, _)) = self.journal.clone() else {
-            return Err((Outcome::NotSent, "nobody said where the state of runs is kept".to_owned()));
+            return Err((
+                Outcome::NotSent,
+                "nobody said where the state of runs is kept".to_owned(),
+            ));
         };
         let _lock = journal.lock().map_err(of_journal)?;
         let mut run = self.run_of(&journal, name)?;
@@ -95,7 +104,10 @@ impl ProxySqlTarget {
         }
         let (outcome, end, message) = match way {
             Way::Forward => {
-                let message = format!("run {name} is finished: generation {} is live and saved", run.record.generation);
+                let message = format!(
+                    "run {name} is finished: generation {} is live and saved",
+                    run.record.generation
+                );
                 (Outcome::Applied, End::Applied, message)
             }
             Way::Back => {
@@ -113,7 +125,10 @@ impl ProxySqlTarget {
         if *target == self.name && *admin == self.address.to_string() {
             return Ok(run);
         }
-        let message = format!("run {name} was made on {target} at {admin}, and not on {} at {}", self.name, self.address);
+        let message = format!(
+            "run {name} was made on {target} at {admin}, and not on {} at {}",
+            self.name, self.address
+        );
         Err((Outcome::Refused, message))
     }
 
@@ -134,7 +149,9 @@ impl ProxySqlTarget {
 
 /// Whether anything may have been written besides the lease.
 fn has_begun(run: &Run) -> bool {
-    run.phases.iter().any(|phase| !matches!(phase, Phase::Ended { .. }))
+    run.phases
+        .iter()
+        .any(|phase| !matches!(phase, Phase::Ended { .. }))
 }
 
 fn note(run: &mut Run, end: End, message: &str) -> Result<(), JournalError> {
@@ -163,5 +180,9 @@ pub(super) fn changed_by_others(live: &Live, changes: &[Change]) -> Vec<String> 
         let is = |side: &Option<Row>| now == side.as_ref();
         !is(&change.old) && !is(&change.new)
     };
-    changes.iter().filter(is_other).map(|change| change.name.to_string()).collect()
+    changes
+        .iter()
+        .filter(is_other)
+        .map(|change| change.name.to_string())
+        .collect()
 }

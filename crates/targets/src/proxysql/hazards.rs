@@ -70,7 +70,10 @@ pub(super) fn of_rows(live: &Live, wanted: &Wanted, changes: &[Change], admin: &
     hazards.extend(reused_hostgroups(live, wanted));
     if !wanted.of_others.is_empty() {
         let names: Vec<String> = wanted.of_others.iter().map(ToString::to_string).collect();
-        let message = format!("left to others, as `manage` says, and not written: {}", named(&names));
+        let message = format!(
+            "left to others, as `manage` says, and not written: {}",
+            named(&names)
+        );
         hazards.push(hazard(codes::OF_OTHERS, Severity::Info, None, message));
     }
     for note in &wanted.notes {
@@ -99,18 +102,35 @@ fn reserved_users(live: &Live, wanted: &Wanted, admin: &str) -> Vec<Hazard> {
 fn of_variables(wanted: &Wanted, changes: &[Change]) -> Vec<Hazard> {
     let mut hazards = Vec::new();
     for change in changes {
-        let Some(variable) = change.name.variable_name() else { continue };
+        let Some(variable) = change.name.variable_name() else {
+            continue;
+        };
         if change.old.is_none() && wanted.rows.contains_key(&change.name) {
             let message = format!("this ProxySQL has no variable {variable}, and would drop it");
-            hazards.push(hazard(codes::UNKNOWN_VARIABLE, Severity::Error, Some(&change.address), message));
+            hazards.push(hazard(
+                codes::UNKNOWN_VARIABLE,
+                Severity::Error,
+                Some(&change.address),
+                message,
+            ));
         } else if change.is_at_start {
             let message = format!("{variable} is saved to disk, and takes effect when ProxySQL starts next");
-            hazards.push(hazard(codes::AT_START, Severity::Warning, Some(&change.address), message));
+            hazards.push(hazard(
+                codes::AT_START,
+                Severity::Warning,
+                Some(&change.address),
+                message,
+            ));
         } else if MEANING.contains(&variable) {
             let message = format!(
                 "{variable} changes before the rules do: for a moment the former rules run with the new value"
             );
-            hazards.push(hazard(codes::SETTINGS_CHANGE, Severity::Warning, Some(&change.address), message));
+            hazards.push(hazard(
+                codes::SETTINGS_CHANGE,
+                Severity::Warning,
+                Some(&change.address),
+                message,
+            ));
         }
     }
     hazards
@@ -141,13 +161,26 @@ fn unique_keys(live: &Live, wanted: &Wanted, changes: &[Change]) -> Vec<Hazard> 
     for change in changes {
         let Some(new) = &change.new else { continue };
         for columns in change.name.table.definition().unique {
-            let values = |row: &Row| columns.iter().map(|column| row.facts.get(*column).cloned()).collect::<Vec<_>>();
+            let values = |row: &Row| {
+                columns
+                    .iter()
+                    .map(|column| row.facts.get(*column).cloned())
+                    .collect::<Vec<_>>()
+            };
             let others = live.of_table(change.name.table).filter(|(name, _)| {
                 **name != change.name && !gone.contains(name) && !wanted.rows.contains_key(name)
             });
             for (name, _) in others.filter(|(_, found)| values(&found.row) == values(new)) {
-                let message = format!("{name} is somebody else's and has the same {}", columns.join(" and "));
-                hazards.push(hazard(codes::CONFLICT, Severity::Error, Some(&change.address), message));
+                let message = format!(
+                    "{name} is somebody else's and has the same {}",
+                    columns.join(" and ")
+                );
+                hazards.push(hazard(
+                    codes::CONFLICT,
+                    Severity::Error,
+                    Some(&change.address),
+                    message,
+                ));
             }
         }
     }
@@ -162,7 +195,11 @@ fn joined_twice(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
         "backup_writer_hostgroup",
         "offline_hostgroup",
     ];
-    const TABLES: [&Table; 3] = [&REPLICATION_HOSTGROUPS, &GALERA_HOSTGROUPS, &GROUP_REPLICATION_HOSTGROUPS];
+    const TABLES: [&Table; 3] = [
+        &REPLICATION_HOSTGROUPS,
+        &GALERA_HOSTGROUPS,
+        &GROUP_REPLICATION_HOSTGROUPS,
+    ];
     let joins = |name: &RowName| TABLES.iter().any(|table| name.is_in(table));
     let ours = wanted.rows.iter().filter(|(name, _)| joins(name));
     let ours = ours.map(|(name, wish)| (name, &wish.row, wish.address.clone()));
@@ -176,7 +213,9 @@ fn joined_twice(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
         for hostgroup in COLUMNS.iter().filter_map(|column| row.number(column)) {
             match owners.get(&hostgroup) {
                 Some((other, _)) if *other != name => {
-                    let message = format!("hostgroup {hostgroup} is also in {other}: ProxySQL would drop one of the rows");
+                    let message = format!(
+                        "hostgroup {hostgroup} is also in {other}: ProxySQL would drop one of the rows"
+                    );
                     hazards.push(hazard(codes::CONFLICT, Severity::Error, Some(&address), message));
                 }
                 _ => {
@@ -198,7 +237,10 @@ fn reused_hostgroups(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
         }
     };
     let mut before: BTreeMap<i64, BTreeSet<String>> = BTreeMap::new();
-    for (name, found) in live.rows().filter(|(name, found)| name.is_in(&SERVERS) && found.is_ours) {
+    for (name, found) in live
+        .rows()
+        .filter(|(name, found)| name.is_in(&SERVERS) && found.is_ours)
+    {
         if let (Some(hostgroup), Some(cluster)) = (name.number(0), cluster(&address_of(name, &found.row))) {
             before.entry(hostgroup).or_default().insert(cluster);
         }
@@ -206,7 +248,9 @@ fn reused_hostgroups(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
     let mut after: BTreeMap<i64, (BTreeSet<String>, Address)> = BTreeMap::new();
     for (name, wish) in wanted.rows.iter().filter(|(name, _)| name.is_in(&SERVERS)) {
         if let (Some(hostgroup), Some(cluster)) = (name.number(0), cluster(&wish.address)) {
-            let entry = after.entry(hostgroup).or_insert_with(|| (BTreeSet::new(), wish.address.clone()));
+            let entry = after
+                .entry(hostgroup)
+                .or_insert_with(|| (BTreeSet::new(), wish.address.clone()));
             entry.0.insert(cluster);
         }
     }
@@ -216,7 +260,9 @@ fn reused_hostgroups(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
     };
     let mut hazards = Vec::new();
     for (hostgroup, (clusters, address)) in after {
-        let Some(former) = before.get(&hostgroup) else { continue };
+        let Some(former) = before.get(&hostgroup) else {
+            continue;
+        };
         if former.is_disjoint(&clusters) && is_led_to(hostgroup) {
             let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
             let message = format!(
@@ -225,7 +271,12 @@ fn reused_hostgroups(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
                 list(former),
                 list(&clusters)
             );
-            hazards.push(hazard(codes::REUSED_HOSTGROUP, Severity::Error, Some(&address), message));
+            hazards.push(hazard(
+                codes::REUSED_HOSTGROUP,
+                Severity::Error,
+                Some(&address),
+                message,
+            ));
         }
     }
     hazards

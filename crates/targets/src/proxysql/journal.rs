@@ -197,7 +197,8 @@ impl Journal {
         let directory = self.directory.join(&record.identity.run);
         make_directory(&directory)?;
         let path = directory.join(RECORD);
-        let mut text = serde_json::to_vec(&record).expect("rows have string keys only, so JSON can hold them");
+        let mut text =
+            serde_json::to_vec(&record).expect("rows have string keys only, so JSON can hold them");
         let mut file = private(OpenOptions::new().create_new(true).write(true), &path)?;
         let written = file.write_all(&text).and_then(|()| file.sync_all());
         text.zeroize();
@@ -237,7 +238,9 @@ impl Journal {
         }
         names.sort_unstable();
         // A process that ended while it began a run has sent nothing.
-        let whole = names.into_iter().filter(|name| self.directory.join(name).join(LINES).exists());
+        let whole = names
+            .into_iter()
+            .filter(|name| self.directory.join(name).join(LINES).exists());
         whole.map(|name| self.run(&name)).collect()
     }
 
@@ -246,7 +249,10 @@ impl Journal {
     /// # Errors
     /// [`JournalError`]
     pub fn run(&self, name: &str) -> Result<Run, JournalError> {
-        let is_name = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
+        let is_name = !name.is_empty()
+            && name
+                .bytes()
+                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
         let directory = self.directory.join(name);
         if !is_name || !directory.join(RECORD).exists() {
             return Err(JournalError::NoRun(name.to_owned()));
@@ -262,7 +268,9 @@ impl Journal {
         let record = record.map_err(|error| unreadable(error.to_string()))?;
         if record.version != VERSION {
             let version = record.version;
-            return Err(unreadable(format!("it has version {version}, this program reads {VERSION}")));
+            return Err(unreadable(format!(
+                "it has version {version}, this program reads {VERSION}"
+            )));
         }
         let lines = read(&directory.join(LINES))?;
         let lines = String::from_utf8_lossy(&lines);

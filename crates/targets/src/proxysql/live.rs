@@ -39,12 +39,17 @@ impl Live {
                 true => Some("0".to_owned()),
                 false => ownership.condition(table),
             };
-            live.rows.extend(session.rows(name, Layer::Memory, condition.as_deref())?);
+            live.rows
+                .extend(session.rows(name, Layer::Memory, condition.as_deref())?);
         }
         let variables = TableName::of(&GLOBAL_VARIABLES);
-        live.rows.extend(session.rows(variables, Layer::Memory, Some("0"))?);
+        live.rows
+            .extend(session.rows(variables, Layer::Memory, Some("0"))?);
         let on_disk = session.rows(variables, Layer::Disk, None)?;
-        live.on_disk = on_disk.into_iter().map(|(name, found)| (name, found.row)).collect();
+        live.on_disk = on_disk
+            .into_iter()
+            .map(|(name, found)| (name, found.row))
+            .collect();
         live.take_marks();
         Ok(live)
     }
@@ -78,13 +83,16 @@ impl Live {
 
     /// The value of a variable that is no secret.
     pub(super) fn variable(&self, name: &str) -> Option<&str> {
-        self.row(&RowName::variable(name)).map(|row| row.text("variable_value"))
+        self.row(&RowName::variable(name))
+            .map(|row| row.text("variable_value"))
     }
 
     /// Names of accounts in a variable of credentials, `NAME:PASSWORD;…`.
     pub(super) fn accounts(&self, variable: &str) -> Vec<String> {
         let row = self.row(&RowName::variable(variable));
-        let pairs = row.and_then(|row| row.secret.as_ref()).map_or("", |secret| secret.expose());
+        let pairs = row
+            .and_then(|row| row.secret.as_ref())
+            .map_or("", |secret| secret.expose());
         let names = pairs.split(';').filter_map(|pair| pair.split(':').next());
         names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
     }
@@ -137,7 +145,10 @@ impl Live {
             .map(|(name, facts)| (name.to_string(), sorted(facts)))
             .collect();
         let bytes = serde_json::to_vec(&said).expect("texts and numbers are JSON");
-        Sha256::digest(bytes).iter().map(|byte| format!("{byte:02x}")).collect()
+        Sha256::digest(bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
     }
 }
 

@@ -105,9 +105,12 @@ impl Mark {
 
     /// The row with the number of an earlier mark.
     pub(super) fn row_named(&self, name: &RowName) -> Row {
-        let of = self.project.as_ref().map_or("a project without a name".to_owned(), |project| {
-            format!("the project {project}")
-        });
+        let of = self
+            .project
+            .as_ref()
+            .map_or("a project without a name".to_owned(), |project| {
+                format!("the project {project}")
+            });
         let comment = format!("{of} is applied here by shardwright; matches nothing, leave it in place");
         row(name, true, &comment, json!({ MARK: self }))
     }
@@ -132,7 +135,10 @@ impl Lease {
     }
 
     pub(super) fn row(&self) -> Row {
-        let comment = format!("shardwright applies {}; inactive, goes when that is over", self.run);
+        let comment = format!(
+            "shardwright applies {}; inactive, goes when that is over",
+            self.run
+        );
         row(&Self::name(), false, &comment, json!({ LEASE: self }))
     }
 }

@@ -33,6 +33,6 @@ pub use live::Live;
 pub use mark::Lease;
 pub use module::Module;
 pub use row::{KeyPart, Row, RowName, TableName};
-pub use status::{ModuleStatus, Status};
 pub use session::{AdminSession, Found, Layer, SessionError};
+pub use status::{ModuleStatus, Status};
 pub use target::ProxySqlTarget;

@@ -67,7 +67,11 @@ mod tests {
             ("", "test", false),
             ("", OF_TEST, false),
         ] {
-            assert_eq!(is_stored(Some(&secret(held)), &secret(wanted)), expected, "{held} {wanted}");
+            assert_eq!(
+                is_stored(Some(&secret(held)), &secret(wanted)),
+                expected,
+                "{held} {wanted}"
+            );
         }
         assert!(!is_stored(None, &secret("test")));
     }
@@ -75,7 +79,10 @@ mod tests {
     #[test]
     fn text_is_stored_only_where_clients_need_it() {
         assert_eq!(stored(&secret("test"), None).expose(), OF_TEST);
-        assert_eq!(stored(&secret("test"), Some("mysql_native_password")).expose(), OF_TEST);
+        assert_eq!(
+            stored(&secret("test"), Some("mysql_native_password")).expose(),
+            OF_TEST
+        );
         assert_eq!(stored(&secret("test"), Some(NEEDS_TEXT)).expose(), "test");
         assert_eq!(stored(&secret(OF_TEST), None).expose(), OF_TEST);
     }

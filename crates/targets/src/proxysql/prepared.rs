@@ -41,10 +41,15 @@ pub(super) fn refused(
         }
         statements += 1;
         clients += count.parse::<u64>().unwrap_or(1);
-        let rule = decision.hits.last().and_then(|at| desired.graph.rules.get(*at as usize));
+        let rule = decision
+            .hits
+            .last()
+            .and_then(|at| desired.graph.rules.get(*at as usize));
         first.get_or_insert((user.clone(), rule.map(|rule| rule.address.clone())));
     }
-    let Some((user, address)) = first else { return Ok(None) };
+    let Some((user, address)) = first else {
+        return Ok(None);
+    };
     let (them, prepared) = match statements {
         1 => ("it", "1 prepared statement".to_owned()),
         many => ("them", format!("{many} prepared statements")),
@@ -53,5 +58,10 @@ pub(super) fn refused(
         "clients hold {prepared}, {clients} times, that the new rules would refuse when {them} is executed (user {user}, for \
          one), and ProxySQL 2.7 ends by that: refuse by hostgroup (docs/rules/SW243.md), or apply when these clients have gone"
     );
-    Ok(Some(hazard(codes::PREPARED, Severity::Error, address.as_ref(), message)))
+    Ok(Some(hazard(
+        codes::PREPARED,
+        Severity::Error,
+        address.as_ref(),
+        message,
+    )))
 }

@@ -273,7 +273,11 @@ mod tests {
         let shown: Vec<String> = names.iter().map(RowName::to_string).collect();
         assert_eq!(
             shown,
-            ["mysql_query_rules (9)", "mysql_query_rules (10)", "global_variables (mysql-threads)"]
+            [
+                "mysql_query_rules (9)",
+                "mysql_query_rules (10)",
+                "global_variables (mysql-threads)"
+            ]
         );
     }
 

@@ -143,7 +143,10 @@ fn run(session: &mut AdminSession, table: TableName, statement: &str) -> Result<
 fn verify(session: &mut AdminSession, changes: &[Change]) -> Result<(), Fault> {
     let differing = differing(session, changes, Layer::Memory)?;
     if !differing.is_empty() {
-        return Err(Fault::Differs(format!("changed by somebody else meanwhile: {}", named(&differing))));
+        return Err(Fault::Differs(format!(
+            "changed by somebody else meanwhile: {}",
+            named(&differing)
+        )));
     }
     let mut problems = Vec::new();
     for module in modules(changes) {
@@ -152,7 +155,10 @@ fn verify(session: &mut AdminSession, changes: &[Change]) -> Result<(), Fault> {
     }
     match problems.is_empty() {
         true => Ok(()),
-        false => Err(Fault::Differs(format!("ProxySQL does not run what was loaded: {}", named(&problems)))),
+        false => Err(Fault::Differs(format!(
+            "ProxySQL does not run what was loaded: {}",
+            named(&problems)
+        ))),
     }
 }
 
@@ -173,11 +179,7 @@ fn differing(session: &mut AdminSession, changes: &[Change], layer: Layer) -> Re
     Ok(differing)
 }
 
-fn read(
-    session: &mut AdminSession,
-    table: TableName,
-    layer: Layer,
-) -> Result<BTreeMap<RowName, Row>, Fault> {
+fn read(session: &mut AdminSession, table: TableName, layer: Layer) -> Result<BTreeMap<RowName, Row>, Fault> {
     let rows = session.rows(table, layer, None);
     let rows = rows.map_err(|error| fault(format!("reading {table}"), error))?;
     Ok(rows.into_iter().map(|(name, found)| (name, found.row)).collect())

@@ -105,7 +105,9 @@ impl AdminSession {
             Wire::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
             other => Some(other.as_sql(true)),
         };
-        let texts = rows.into_iter().map(|row| row.unwrap().into_iter().map(text).collect());
+        let texts = rows
+            .into_iter()
+            .map(|row| row.unwrap().into_iter().map(text).collect());
         Ok(texts.collect())
     }
 
@@ -122,7 +124,10 @@ impl AdminSession {
     ) -> Result<BTreeMap<RowName, Found>, SessionError> {
         let columns = table.definition().columns;
         // `quote` writes a value as the literal that it is: the protocol alone would make texts of all of them.
-        let quoted: Vec<String> = columns.iter().map(|column| format!("quote({})", column.name)).collect();
+        let quoted: Vec<String> = columns
+            .iter()
+            .map(|column| format!("quote({})", column.name))
+            .collect();
         let query = format!(
             "SELECT {}, CASE WHEN {} THEN 1 ELSE 0 END FROM {}",
             quoted.join(", "),
@@ -171,7 +176,9 @@ fn read(table: TableName, values: &[Wire]) -> Result<Row, SessionError> {
             }
         }
     }
-    let secret = table.secret_column(&facts).and_then(|column| facts.shift_remove(column));
+    let secret = table
+        .secret_column(&facts)
+        .and_then(|column| facts.shift_remove(column));
     let secret = secret.map(|value| match value {
         Value::String(text) => Secret::new(text),
         other => Secret::new(other.to_string()),
@@ -219,7 +226,12 @@ mod tests {
             (b"X'00'", Err("holds neither a number nor a text")),
             (b"9.0e+999", Err("holds neither a number nor a text")),
         ] {
-            assert_eq!(value_of(literal), expected, "{}", String::from_utf8_lossy(literal));
+            assert_eq!(
+                value_of(literal),
+                expected,
+                "{}",
+                String::from_utf8_lossy(literal)
+            );
         }
     }
 }

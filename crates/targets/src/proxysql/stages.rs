@@ -11,9 +11,9 @@ use shardwright_rules::tables::{FIREWALL_RULES, QUERY_RULES, SERVERS, USERS};
 
 use super::changes::Change;
 use super::live::Live;
+use super::mark::is_ours_to_keep;
 use super::module::Module;
 use super::row::{Row, RowName};
-use super::mark::is_ours_to_keep;
 use crate::emit::variables::{AT_START, FIREWALL_ENABLED};
 
 /// Rows that are put in memory, and then loaded together.
@@ -38,7 +38,9 @@ pub(super) fn stages(changes: &[Change], live: &Live) -> Vec<Stage> {
     if sorted.contains_key(&Place::Variables) || sorted.contains_key(&Place::FirewallIsOn) {
         wait_for_start(live, sorted.entry(Place::AtStart).or_default());
     }
-    let is_only_counted = changes.iter().all(|change| Module::of(&change.name) != Module::QueryRules || is_counted(change));
+    let is_only_counted = changes
+        .iter()
+        .all(|change| Module::of(&change.name) != Module::QueryRules || is_counted(change));
     let stages = sorted.into_iter().map(|(place, rows)| Stage {
         module: place.module(),
         rows,
@@ -52,7 +54,10 @@ fn wait_for_start(live: &Live, rows: &mut Vec<(RowName, Option<Row>)>) {
     for variable in AT_START {
         let name = RowName::variable(variable);
         let is_changed = rows.iter().any(|(changed, _)| *changed == name);
-        if let Some(row) = live.on_disk(&name).filter(|_| !is_changed && live.row(&name).is_some()) {
+        if let Some(row) = live
+            .on_disk(&name)
+            .filter(|_| !is_changed && live.row(&name).is_some())
+        {
             rows.push((name, Some(row.clone())));
         }
     }
@@ -115,7 +120,10 @@ fn place(change: &Change, members: &Members) -> Place {
 }
 
 fn comes_last(change: &Change) -> bool {
-    let is_on = change.new.as_ref().is_some_and(|row| row.text("variable_value") == "true");
+    let is_on = change
+        .new
+        .as_ref()
+        .is_some_and(|row| row.text("variable_value") == "true");
     change.name.variable_name() == Some(FIREWALL_ENABLED) && is_on
 }
 
@@ -142,7 +150,10 @@ impl Members {
     /// Whether a change is about hostgroups that have no servers in the end.
     fn are_gone(&self, change: &Change) -> bool {
         if change.name.is_in(&SERVERS) {
-            return change.name.number(0).is_none_or(|hostgroup| !self.0.contains(&hostgroup));
+            return change
+                .name
+                .number(0)
+                .is_none_or(|hostgroup| !self.0.contains(&hostgroup));
         }
         let Some(old) = change.old.as_ref().filter(|_| change.new.is_none()) else {
             return false;
@@ -169,7 +180,10 @@ struct State {
 impl State {
     /// Hostgroups that something leads to and that have no servers.
     fn empty(&self) -> BTreeSet<i64> {
-        let servers = self.live.iter().filter(|(name, row)| name.is_in(&SERVERS) && serves(row));
+        let servers = self
+            .live
+            .iter()
+            .filter(|(name, row)| name.is_in(&SERVERS) && serves(row));
         let serving: BTreeSet<i64> = servers.filter_map(|(name, _)| name.number(0)).collect();
         let mut led_to = BTreeSet::new();
         for (name, row) in &self.live {
@@ -190,7 +204,10 @@ impl State {
 /// the last one leaves so.
 pub(super) fn emptied(stages: &[Stage], live: &Live) -> BTreeSet<i64> {
     let mut state = State {
-        live: live.rows().map(|(name, found)| (name.clone(), found.row.clone())).collect(),
+        live: live
+            .rows()
+            .map(|(name, found)| (name.clone(), found.row.clone()))
+            .collect(),
     };
     let mut between = BTreeSet::new();
     let before = state.empty();

@@ -67,7 +67,10 @@ fn values_of(table: TableName, row: &Row) -> String {
     let secret = table.secret_column(&row.facts);
     let value = |column: &str| {
         if secret == Some(column) {
-            return row.secret.as_ref().map_or("NULL".to_owned(), |secret| quoted(secret.expose()));
+            return row
+                .secret
+                .as_ref()
+                .map_or("NULL".to_owned(), |secret| quoted(secret.expose()));
         }
         row.facts.get(column).map_or("NULL".to_owned(), literal)
     };

@@ -84,7 +84,9 @@ impl ProxySqlTarget {
             project: observed.project,
             generation: observed.generation,
             run: mark.map(|mark| mark.run.clone()),
-            is_as_applied: mark.filter(|_| is_ours).map(|mark| mark.rows == observed.fingerprint),
+            is_as_applied: mark
+                .filter(|_| is_ours)
+                .map(|mark| mark.rows == observed.fingerprint),
             unfinished,
             waits_for_start: waiting(&mut session, &live).map_err(failed)?,
             modules,
@@ -109,7 +111,10 @@ fn unsaved(session: &mut AdminSession, module: Module) -> Result<Vec<String>, Se
             both.entry(name).or_default().1 = Some(held.row);
         }
         for (name, (memory, disk)) in both {
-            let is_one = memory.as_ref().or(disk.as_ref()).is_some_and(|row| of_module(&name, row));
+            let is_one = memory
+                .as_ref()
+                .or(disk.as_ref())
+                .is_some_and(|row| of_module(&name, row));
             if is_one && memory != disk {
                 found.push(format!("{name} is another in memory than on disk"));
             }

@@ -35,10 +35,14 @@ impl ProxySqlTarget {
     fn try_take_back(&mut self, name: &str) -> Result<Ending, Ending> {
         let (taken, mut changes) = self.back(name)?;
         let Some((journal, identity)) = self.journal.clone() else {
-            return Err((Outcome::NotSent, "nobody said where the state of runs is kept".to_owned()));
+            return Err((
+                Outcome::NotSent,
+                "nobody said where the state of runs is kept".to_owned(),
+            ));
         };
         let _lock = journal.lock().map_err(of_journal)?;
-        let lost = |error: super::SessionError| (Outcome::NotSent, self.error(&error.to_string()).to_string());
+        let lost =
+            |error: super::SessionError| (Outcome::NotSent, self.error(&error.to_string()).to_string());
         let mut session = self.connect().map_err(lost)?;
         let live = Live::read(&mut session, &self.ownership).map_err(lost)?;
         let base = self.observed(&live).base();
@@ -63,29 +67,43 @@ impl ProxySqlTarget {
         if let Err(error) = self.reserve(&mut session, &lease, &base, &changes) {
             return Err(of_apply(self.refused(&mut session, &mut run, error)));
         }
-        let applied = self.transact(session, &changes, &live, &mut run).map_err(of_apply)?;
-        let message = format!("run {name} is taken back: generation {} is live and saved", applied.generation);
+        let applied = self
+            .transact(session, &changes, &live, &mut run)
+            .map_err(of_apply)?;
+        let message = format!(
+            "run {name} is taken back: generation {} is live and saved",
+            applied.generation
+        );
         Ok((Outcome::Applied, message))
     }
 
     /// The changes of a run the other way round, where everything still is as it left it.
     fn back(&mut self, name: &str) -> Result<(Run, Vec<Change>), Ending> {
         let Some((journal, _)) = self.journal.clone() else {
-            return Err((Outcome::NotSent, "nobody said where the state of runs is kept".to_owned()));
+            return Err((
+                Outcome::NotSent,
+                "nobody said where the state of runs is kept".to_owned(),
+            ));
         };
         let run = self.run_of(&journal, name)?;
         if !matches!(run.end(), Some((End::Applied, _))) {
-            let end = run.end().map_or("has not ended", |(_, message)| message).to_owned();
+            let end = run
+                .end()
+                .map_or("has not ended", |(_, message)| message)
+                .to_owned();
             return Err((Outcome::Refused, format!("run {name} was not applied: {end}")));
         }
         if run.record.base.project.is_some() && run.record.base.project != run.record.project {
-            let message = format!("run {name} took the target over from another project, which has to apply again");
+            let message =
+                format!("run {name} took the target over from another project, which has to apply again");
             return Err((Outcome::Refused, message));
         }
         if let Some(message) = shardwright_plan::Target::unfinished(self) {
             return Err((Outcome::Contended, message));
         }
-        let live = self.read().map_err(|error| (Outcome::NotSent, error.to_string()))?;
+        let live = self
+            .read()
+            .map_err(|error| (Outcome::NotSent, error.to_string()))?;
         let changes = run.record.changes().into_iter().filter(|change| {
             let row = change.new.as_ref().or(change.old.as_ref());
             !row.is_some_and(|row| is_ours_to_keep(&change.name, row))
@@ -106,7 +124,10 @@ impl ProxySqlTarget {
             true => Ok((run, changes)),
             false => Err((
                 Outcome::Stale,
-                format!("rows have changed since run {name}: {}; take back the later runs first", named(&moved)),
+                format!(
+                    "rows have changed since run {name}: {}; take back the later runs first",
+                    named(&moved)
+                ),
             )),
         }
     }

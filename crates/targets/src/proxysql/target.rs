@@ -8,10 +8,10 @@ use shardwright_plan::{
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_secrets::Secret;
 
+use super::apply::unfinished;
 use super::changes::{Change, changes};
 use super::effects::difference;
 use super::hazards::{codes, hazard, of_rows, staged};
-use super::apply::unfinished;
 use super::journal::{Identity, Journal, JournalError, Run};
 use super::live::Live;
 use super::mark::Mark;
@@ -149,7 +149,10 @@ impl ProxySqlTarget {
             return Ok(None);
         };
         let runs = journal.runs()?;
-        let mut of_target = runs.into_iter().rev().filter(|run| run.record.target == self.name);
+        let mut of_target = runs
+            .into_iter()
+            .rev()
+            .filter(|run| run.record.target == self.name);
         let open = of_target.find(Run::is_open);
         Ok(open.map(|run| run.record.identity.run))
     }
@@ -191,7 +194,8 @@ impl ProxySqlTarget {
             hazards.push(hazard(codes::REUSED_HOSTGROUP, Severity::Error, None, message));
         }
         if let Some(lease) = &live.lease {
-            let message = format!("{lease}, has not ended: shardwright apply --resume, or shardwright rollback");
+            let message =
+                format!("{lease}, has not ended: shardwright apply --resume, or shardwright rollback");
             hazards.push(hazard(codes::UNFINISHED, Severity::Error, None, message));
         }
         if !changes.is_empty() {
@@ -204,7 +208,9 @@ impl ProxySqlTarget {
                 }
             }
         }
-        let touches_rules = changes.iter().any(|change| Module::of(&change.name) == Module::QueryRules);
+        let touches_rules = changes
+            .iter()
+            .any(|change| Module::of(&change.name) == Module::QueryRules);
         if touches_rules {
             let failed = |error: SessionError| self.error(&error.to_string());
             let mut session = self.connect().map_err(failed)?;

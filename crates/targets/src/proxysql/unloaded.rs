@@ -49,7 +49,11 @@ fn moved_by_monitor(tables: &[(TableName, Rows, Rows)]) -> BTreeSet<i64> {
         "backup_writer_hostgroup",
         "offline_hostgroup",
     ];
-    let joins = [&REPLICATION_HOSTGROUPS, &GALERA_HOSTGROUPS, &GROUP_REPLICATION_HOSTGROUPS];
+    let joins = [
+        &REPLICATION_HOSTGROUPS,
+        &GALERA_HOSTGROUPS,
+        &GROUP_REPLICATION_HOSTGROUPS,
+    ];
     let rows = tables
         .iter()
         .filter(|(table, ..)| joins.contains(&table.definition()))
@@ -62,7 +66,11 @@ fn differences(table: TableName, memory: &Rows, runtime: &Rows, moved: &BTreeSet
     let mut expected: BTreeMap<RowName, Row> = BTreeMap::new();
     for (name, found) in memory {
         if !is_kept(name, &found.row) && !is_dropped(table, &found.row, memory) {
-            expected.extend(live_form(table, &found.row).into_iter().map(|row| (RowName::of(table, &row.facts), row)));
+            expected.extend(
+                live_form(table, &found.row)
+                    .into_iter()
+                    .map(|row| (RowName::of(table, &row.facts), row)),
+            );
         }
     }
     let is_moved = |name: &RowName| {
@@ -101,7 +109,9 @@ fn is_dropped(table: TableName, row: &Row, all: &Rows) -> bool {
     }
     if *definition == REPLICATION_HOSTGROUPS {
         let writer = row.number("writer_hostgroup");
-        return all.values().any(|other| other.row.number("reader_hostgroup") == writer);
+        return all
+            .values()
+            .any(|other| other.row.number("reader_hostgroup") == writer);
     }
     *definition == USERS && row.number("default_hostgroup").is_some_and(|id| id < 0)
 }
@@ -147,7 +157,11 @@ fn live_rule(mut rule: Row) -> Row {
     let modifiers: Vec<&str> = rule
         .text("re_modifiers")
         .split(',')
-        .filter_map(|word| ["CASELESS", "GLOBAL"].into_iter().find(|known| starts_with(word, known)))
+        .filter_map(|word| {
+            ["CASELESS", "GLOBAL"]
+                .into_iter()
+                .find(|known| starts_with(word, known))
+        })
         .collect();
     let modifiers = json!(modifiers.join(","));
     rule.facts.insert("re_modifiers".to_owned(), modifiers);
@@ -155,7 +169,8 @@ fn live_rule(mut rule: Row) -> Row {
 }
 
 fn starts_with(word: &str, known: &str) -> bool {
-    word.get(..known.len()).is_some_and(|start| start.eq_ignore_ascii_case(known))
+    word.get(..known.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(known))
 }
 
 /// One row for logging in, and one for logging in to servers.
@@ -170,7 +185,10 @@ fn live_user(user: &Row) -> Vec<Row> {
         row.facts.entry("default_schema").or_insert_with(|| json!(""));
         (user.number(role) == Some(1)).then_some(row)
     };
-    role("frontend", "backend").into_iter().chain(role("backend", "frontend")).collect()
+    role("frontend", "backend")
+        .into_iter()
+        .chain(role("backend", "frontend"))
+        .collect()
 }
 
 fn same(table: TableName, expected: &Row, live: &Row, is_moved: bool) -> bool {
@@ -181,7 +199,8 @@ fn same(table: TableName, expected: &Row, live: &Row, is_moved: bool) -> bool {
     let is_shunned = live.text("status") == "SHUNNED";
     if is_moved || is_shunned {
         let status = expected.facts.get("status").cloned();
-        live.facts.insert("status".to_owned(), status.unwrap_or(Value::Null));
+        live.facts
+            .insert("status".to_owned(), status.unwrap_or(Value::Null));
     }
     *expected == live
 }
@@ -193,7 +212,9 @@ fn variables(session: &mut AdminSession, prefix: &str) -> Result<Vec<String>, Se
     let runtime = session.rows(table, Layer::Runtime, None)?;
     let mut found = Vec::new();
     for (name, held) in &memory {
-        let Some(variable) = name.variable_name() else { continue };
+        let Some(variable) = name.variable_name() else {
+            continue;
+        };
         if !variable.starts_with(prefix) || is_at_start(variable) {
             continue;
         }
@@ -205,7 +226,9 @@ fn variables(session: &mut AdminSession, prefix: &str) -> Result<Vec<String>, Se
 }
 
 fn of_others(session: &mut AdminSession, table: &str) -> Result<Vec<String>, SessionError> {
-    let less = |one: &str, other: &str| format!("SELECT count(*) FROM (SELECT * FROM {one} EXCEPT SELECT * FROM {other})");
+    let less = |one: &str, other: &str| {
+        format!("SELECT count(*) FROM (SELECT * FROM {one} EXCEPT SELECT * FROM {other})")
+    };
     let runtime = format!("runtime_{table}");
     let mut found = Vec::new();
     for (query, what) in [

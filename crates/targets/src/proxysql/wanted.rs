@@ -61,9 +61,10 @@ impl Secrets {
 
     fn find(&mut self, reference: &SecretReference) -> Result<Secret, String> {
         let base = &self.base;
-        let found = self.found.entry(reference.clone()).or_insert_with(|| {
-            resolve(reference, &Access::from(base)).map_err(|error| error.to_string())
-        });
+        let found = self
+            .found
+            .entry(reference.clone())
+            .or_insert_with(|| resolve(reference, &Access::from(base)).map_err(|error| error.to_string()));
         found.clone()
     }
 }
@@ -109,7 +110,9 @@ impl Wanted {
             let mut wish = Wish::new(filled, row.address, false);
             if let Some(reference) = reference {
                 let held = live.row(&name).and_then(|row| row.secret.as_ref());
-                wish.seek(reference, held, secrets, |secret| stored(secret, method.as_deref()));
+                wish.seek(reference, held, secrets, |secret| {
+                    stored(secret, method.as_deref())
+                });
             }
             wanted.rows.insert(name, wish);
         }
@@ -145,7 +148,11 @@ impl Wanted {
             self.variable(variables::FIREWALL_MESSAGE, FIREWALL_MESSAGE, false);
             self.variable(variables::FIREWALL_ENABLED, "true", false);
         }
-        if let Some(reference) = configuration.monitor.as_ref().and_then(|monitor| monitor.password.as_ref()) {
+        if let Some(reference) = configuration
+            .monitor
+            .as_ref()
+            .and_then(|monitor| monitor.password.as_ref())
+        {
             let name = self.variable(variables::MONITOR_PASSWORD, "", false);
             let held = live.row(&name).and_then(|row| row.secret.as_ref());
             let wish = self.rows.get_mut(&name).expect("it was inserted just before");

@@ -2,7 +2,6 @@
 
 mod applying;
 mod faults;
-mod faulty;
 mod owning;
 mod passwords;
 mod random;

@@ -33,16 +33,27 @@ fn what_was_planned_is_live_saved_and_no_difference() {
     let report = rig.applied(&first);
     assert_eq!(report.after.unwrap().generation, 1);
     assert!(!plan(&mut target, &first, Some("shop")).has_changes());
-    for table in ["mysql_query_rules", "runtime_mysql_query_rules", "disk.mysql_query_rules"] {
-        let query = format!("SELECT rule_id, destination_hostgroup FROM {table} WHERE rule_id > 0 ORDER BY rule_id");
+    for table in [
+        "mysql_query_rules",
+        "runtime_mysql_query_rules",
+        "disk.mysql_query_rules",
+    ] {
+        let query =
+            format!("SELECT rule_id, destination_hostgroup FROM {table} WHERE rule_id > 0 ORDER BY rule_id");
         assert_eq!(rig.lines(&query), ["100 11", "101 20"], "{table}");
     }
     let second = configuration(SECOND);
     assert_snapshot!(effects(&plan(&mut target, &second, Some("shop"))));
     rig.applied(&second);
     assert!(!plan(&mut target, &second, Some("shop")).has_changes());
-    assert_eq!(rig.lines("SELECT username FROM runtime_mysql_users WHERE frontend = 1"), ["app"]);
-    assert_eq!(rig.lines("SELECT rule_id FROM mysql_query_rules WHERE rule_id = -1"), [""; 0]);
+    assert_eq!(
+        rig.lines("SELECT username FROM runtime_mysql_users WHERE frontend = 1"),
+        ["app"]
+    );
+    assert_eq!(
+        rig.lines("SELECT rule_id FROM mysql_query_rules WHERE rule_id = -1"),
+        [""; 0]
+    );
 }
 
 #[test]
@@ -71,13 +82,22 @@ fn what_others_have_staged_does_not_ride_along() {
     };
     rig.applied(&configuration(FIRST));
     rig.run(&["UPDATE mysql_servers SET weight = 9 WHERE hostgroup_id = 10"]);
-    let mut target = rig.target_of(Some("shop"), shardwright_targets::emit::Ownership {
-        hostgroups: Some(shardwright_targets::emit::Numbers::new([30..=30], &Default::default())),
-        ..Default::default()
-    });
+    let mut target = rig.target_of(
+        Some("shop"),
+        shardwright_targets::emit::Ownership {
+            hostgroups: Some(shardwright_targets::emit::Numbers::new(
+                [30..=30],
+                &Default::default(),
+            )),
+            ..Default::default()
+        },
+    );
     let planned = plan(&mut target, &configuration(SECOND), Some("shop"));
     let report = apply(&planned, &mut target);
     assert_eq!(report.outcome, Outcome::Contended, "{report:#?}");
     assert_snapshot!(report.message);
-    assert_eq!(rig.lines("SELECT username FROM runtime_mysql_users WHERE frontend = 1"), ["app", "geo"]);
+    assert_eq!(
+        rig.lines("SELECT username FROM runtime_mysql_users WHERE frontend = 1"),
+        ["app", "geo"]
+    );
 }

@@ -9,9 +9,8 @@ use shardwright_rules::Configuration;
 use shardwright_targets::emit::Ownership;
 use shardwright_targets::proxysql::{End, Way};
 use shardwright_targets::{ProxySqlTarget, Timeouts};
-use shardwright_testkit::configuration;
+use shardwright_testkit::{Fault, Faulty, configuration};
 
-use super::faulty::{Fault, Faulty};
 use super::rig::{Rig, plan};
 
 const OLD: &str = r"
@@ -52,10 +51,12 @@ fn state(rig: &Rig) -> Vec<String> {
     state
 }
 
-fn through(rig: &Rig, network: &Faulty) -> ProxySqlTarget {
+/// A target that waits for an answer only as long as a test can, where one may never come.
+fn through(rig: &Rig, network: &Faulty, fault: Option<Fault>) -> ProxySqlTarget {
+    let hangs = matches!(fault, Some(Fault::HangsBefore | Fault::HangsAfter));
     let impatient = Timeouts {
-        connect: Duration::from_millis(500),
-        answer: Duration::from_millis(500),
+        connect: Duration::from_secs(2),
+        answer: Duration::from_secs(if hangs { 2 } else { 60 }),
     };
     rig.target_at(&network.address.to_string(), Some("shop"), Ownership::default())
         .patient(impatient)
@@ -64,7 +65,7 @@ fn through(rig: &Rig, network: &Faulty) -> ProxySqlTarget {
 /// How many statements an apply sends, and which.
 fn statements(rig: &Rig, new: &Configuration) -> Vec<String> {
     let network = Faulty::start(rig.proxysql.admin_address(), 0, None, false);
-    let mut target = through(rig, &network);
+    let mut target = through(rig, &network, None);
     let planned = plan(&mut rig.target(), new, Some("shop"));
     let report = apply(&planned, &mut target);
     assert_eq!(report.outcome, Outcome::Applied, "{report:#?}");
@@ -103,16 +104,20 @@ fn a_connection_that_fails_leaves_the_former_state_or_the_new_one() {
         };
         for &fault in faults {
             let network = Faulty::start(rig.proxysql.admin_address(), number, Some(fault), false);
-            let mut target = through(&rig, &network);
+            let mut target = through(&rig, &network, Some(fault));
             let planned = plan(&mut rig.target(), &new, Some("shop"));
             let report = apply(&planned, &mut target);
             let what = format!("{fault:?} at {number}: {}\n{report:#?}", sent[number]);
             assert!(network.has_failed(), "{what}");
             let now = state(&rig);
-            *ended.entry((fault as usize, report.outcome as usize)).or_insert(0) += 1;
+            *ended
+                .entry((fault as usize, report.outcome as usize))
+                .or_insert(0) += 1;
             match report.outcome {
                 Outcome::Applied | Outcome::Unverified => assert_eq!(now, after, "{what}"),
-                Outcome::Restored | Outcome::NotSent | Outcome::Contended => assert_eq!(now, before, "{what}"),
+                Outcome::Restored | Outcome::NotSent | Outcome::Contended => {
+                    assert_eq!(now, before, "{what}")
+                }
                 _ => panic!("{what}"),
             }
             finish_if_open(&rig, &what);
@@ -125,12 +130,20 @@ fn a_connection_that_fails_leaves_the_former_state_or_the_new_one() {
 
 /// A run that could not even give its lease back stays open, and is taken back.
 fn finish_if_open(rig: &Rig, what: &str) {
-    let open = rig.journal().runs().unwrap().into_iter().filter(|run| run.is_open());
+    let open = rig
+        .journal()
+        .runs()
+        .unwrap()
+        .into_iter()
+        .filter(|run| run.is_open());
     for run in open {
         let report = rig
             .target_at(&run.record.admin, Some("shop"), Ownership::default())
             .finish(&run.record.identity.run, Way::Back);
-        assert!([0, 6].contains(&report.outcome.exit_code()), "{what}\n{report:#?}");
+        assert!(
+            [0, 6].contains(&report.outcome.exit_code()),
+            "{what}\n{report:#?}"
+        );
     }
 }
 
@@ -151,15 +164,21 @@ fn a_network_that_stays_broken_is_a_reported_mixture_that_is_finished_or_taken_b
         ("SAVE MYSQL USERS", Way::Forward),
         ("SAVE MYSQL USERS", Way::Back),
     ] {
-        let number = sent.iter().position(|statement| statement.starts_with(word)).unwrap();
+        let number = sent
+            .iter()
+            .position(|statement| statement.starts_with(word))
+            .unwrap();
         let network = Faulty::start(rig.proxysql.admin_address(), number, Some(Fault::DiesAfter), true);
-        let mut target = through(&rig, &network);
+        let mut target = through(&rig, &network, Some(Fault::DiesAfter));
         let planned = plan(&mut rig.target(), &new, Some("shop"));
         let report = apply(&planned, &mut target);
         assert_eq!(report.outcome, Outcome::Mixed, "{word}: {report:#?}");
         let run = rig.journal().runs().unwrap().pop().unwrap();
         let name = run.record.identity.run.clone();
-        assert!(run.is_open() && report.message.contains(&name), "{word}: {report:#?}");
+        assert!(
+            run.is_open() && report.message.contains(&name),
+            "{word}: {report:#?}"
+        );
         // Nothing else is applied before that is over.
         let again = apply(&plan(&mut rig.target(), &new, Some("shop")), &mut rig.target());
         assert_eq!(again.outcome.exit_code(), 5, "{again:#?}");

@@ -70,12 +70,18 @@ fn what_belongs_to_another_project_is_told_and_not_changed() {
     planned.targets[0].base.project = Some("pay".into());
     let report = apply(&planned, &mut of_pay);
     assert_ne!(report.outcome.exit_code(), 0, "{report:#?}");
-    assert_eq!(rig.lines("SELECT rule_id FROM mysql_query_rules WHERE rule_id > 0"), ["15"]);
+    assert_eq!(
+        rig.lines("SELECT rule_id FROM mysql_query_rules WHERE rule_id > 0"),
+        ["15"]
+    );
     // One that shows it is.
     let planned = plan(&mut of_pay, &configuration(PAY), Some("pay"));
     assert_eq!(apply(&planned, &mut of_pay).outcome, Outcome::Applied);
     assert_eq!(of_pay.observe().unwrap().project.as_deref(), Some("pay"));
-    assert_eq!(rig.lines("SELECT count(*) FROM mysql_query_rules WHERE rule_id < 0"), ["1"]);
+    assert_eq!(
+        rig.lines("SELECT count(*) FROM mysql_query_rules WHERE rule_id < 0"),
+        ["1"]
+    );
 }
 
 #[test]
@@ -83,7 +89,8 @@ fn what_is_no_longer_written_goes_back_to_what_the_engine_has() {
     let Some(rig) = Rig::start("a setting that is taken back on a real ProxySQL") else {
         return;
     };
-    let value = "SELECT variable_value FROM runtime_global_variables WHERE variable_name = 'mysql-max_connections'";
+    let value =
+        "SELECT variable_value FROM runtime_global_variables WHERE variable_name = 'mysql-max_connections'";
     rig.applied(&configuration("variables: {mysql-max_connections: '777'}"));
     assert_eq!(rig.lines(value), ["777"]);
     let remembered = Ownership {
@@ -125,7 +132,8 @@ fn what_the_engine_would_break_or_drop_is_refused_before_anything_is_loaded() {
         "INSERT INTO mysql_replication_hostgroups VALUES (5, 6, 'read_only', 'by hand')",
         "LOAD MYSQL SERVERS TO RUNTIME",
     ]);
-    let replication = "clusters: {a: {kind: {type: replication, read_only_check: read_only}, writer: 10, reader: 6}}";
+    let replication =
+        "clusters: {a: {kind: {type: replication, read_only_check: read_only}, writer: 10, reader: 6}}";
     let mut shown = Vec::new();
     for (yaml, ownership) in [
         ("users: [admin]", Ownership::default()),
@@ -134,7 +142,10 @@ fn what_the_engine_would_break_or_drop_is_refused_before_anything_is_loaded() {
     ] {
         let mut target = rig.target_of(Some("shop"), ownership);
         let planned = plan(&mut target, &configuration(yaml), Some("shop"));
-        let grave = planned.targets[0].hazards.iter().filter(|hazard| hazard.severity == Severity::Error);
+        let grave = planned.targets[0]
+            .hazards
+            .iter()
+            .filter(|hazard| hazard.severity == Severity::Error);
         shown.extend(grave.map(|hazard| format!("{}: {}", hazard.code, hazard.message)));
         let report = apply(&planned, &mut target);
         assert_eq!(report.outcome, Outcome::Refused, "{yaml}: {report:#?}");

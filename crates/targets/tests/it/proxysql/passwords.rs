@@ -48,7 +48,11 @@ fn a_password_is_stored_as_a_hash_and_told_nowhere() {
     assert_eq!(report.outcome, Outcome::Applied, "{report:#?}");
     let stored = rig.lines(STORED).remove(0);
     assert!(stored.starts_with('*') && stored.len() == 41, "{stored}");
-    for text in [planned.to_json(), effects(&planned), format!("{report:?} {target:?}")] {
+    for text in [
+        planned.to_json(),
+        effects(&planned),
+        format!("{report:?} {target:?}"),
+    ] {
         assert!(!text.contains(CANARY) && !text.contains(&stored), "{text}");
     }
     assert_eq!(holding(rig.state.path(), CANARY), [""; 0]);
@@ -82,7 +86,10 @@ fn a_password_that_cannot_be_found_is_not_compared_and_adds_nobody() {
     assert_eq!(report.outcome, Outcome::Refused, "{report:#?}");
     assert_eq!(rig.lines("SELECT username FROM mysql_users"), [""; 0]);
     rig.applied(&configuration("users: [app]"));
-    rig.run(&["UPDATE mysql_users SET password = 'kept'", "LOAD MYSQL USERS TO RUNTIME"]);
+    rig.run(&[
+        "UPDATE mysql_users SET password = 'kept'",
+        "LOAD MYSQL USERS TO RUNTIME",
+    ]);
     let planned = plan(&mut rig.target(), &nowhere, Some("shop"));
     assert!(!planned.has_changes(), "{}", effects(&planned));
     assert_eq!(planned.targets[0].hazards[0].code, "SW833");

@@ -40,16 +40,20 @@ impl Rig {
         self.target_at(&admin, project, ownership)
     }
 
-    pub(crate) fn target_at(&self, admin: &str, project: Option<&str>, ownership: Ownership) -> ProxySqlTarget {
+    pub(crate) fn target_at(
+        &self,
+        admin: &str,
+        project: Option<&str>,
+        ownership: Ownership,
+    ) -> ProxySqlTarget {
         let address = AdminAddress::parse(admin).unwrap();
         let password = Secret::new("admin".into());
         let base = self.state.path().to_owned();
-        let mut target = ProxySqlTarget::new("px", EngineId::Proxysql27, address, "admin", password, base).patient(
-            Timeouts {
+        let mut target = ProxySqlTarget::new("px", EngineId::Proxysql27, address, "admin", password, base)
+            .patient(Timeouts {
                 connect: Duration::from_secs(20),
                 answer: Duration::from_secs(60),
-            },
-        );
+            });
         target.manage(project.map(str::to_owned), ownership);
         target.keep_runs(self.journal(), self.identity());
         target
@@ -88,7 +92,9 @@ impl Rig {
     pub(crate) fn lines(&self, query: &str) -> Vec<String> {
         let rows = self.run(&[query]);
         let cell = |cell: Option<String>| cell.unwrap_or_else(|| "NULL".to_owned());
-        let lines = rows.into_iter().map(|row| row.into_iter().map(cell).collect::<Vec<_>>().join(" "));
+        let lines = rows
+            .into_iter()
+            .map(|row| row.into_iter().map(cell).collect::<Vec<_>>().join(" "));
         lines.collect()
     }
 }

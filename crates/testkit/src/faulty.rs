@@ -1,4 +1,4 @@
-//! A network between a command and the admin port that fails at one statement: it dies, hangs or refuses, before or after.
+//! A network between a client and a server that fails at one statement: it dies, hangs or refuses, before or after.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
@@ -8,7 +8,7 @@ use std::thread;
 
 /// What happens at a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Fault {
+pub enum Fault {
     /// The connection ends before the statement reaches the server.
     DiesBefore,
     /// The server has done it, and the connection ends without its answer.
@@ -22,7 +22,8 @@ pub(crate) enum Fault {
 }
 
 impl Fault {
-    pub(crate) const ALL: [Self; 5] = [
+    /// Each of them.
+    pub const ALL: [Self; 5] = [
         Self::DiesBefore,
         Self::DiesAfter,
         Self::HangsBefore,
@@ -32,11 +33,14 @@ impl Fault {
 }
 
 /// What the network does, and what it has seen.
-pub(crate) struct Faulty {
-    pub(crate) address: SocketAddr,
+#[derive(Debug)]
+pub struct Faulty {
+    /// Where clients connect.
+    pub address: SocketAddr,
     shared: Arc<Shared>,
 }
 
+#[derive(Debug)]
 struct Shared {
     /// The number of the statement that fails, counted over all connections, and how; once, or from there on.
     at: usize,
@@ -50,9 +54,13 @@ struct Shared {
 
 impl Faulty {
     /// Fails once at the statement of this number, counted from 0; with `lasts`, at every one from there on.
-    pub(crate) fn start(server: SocketAddr, at: usize, fault: Option<Fault>, lasts: bool) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let address = listener.local_addr().unwrap();
+    ///
+    /// # Panics
+    /// When there is no port to listen on.
+    #[must_use]
+    pub fn start(server: SocketAddr, at: usize, fault: Option<Fault>, lasts: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
+        let address = listener.local_addr().expect("it listens");
         let shared = Arc::new(Shared {
             at,
             fault,
@@ -76,18 +84,24 @@ impl Faulty {
     }
 
     /// Whether the statement was reached.
-    pub(crate) fn has_failed(&self) -> bool {
+    #[must_use]
+    pub fn has_failed(&self) -> bool {
         self.shared.has_failed.load(Ordering::Relaxed)
     }
 
     /// From now on nothing fails.
-    pub(crate) fn mend(&self) {
+    pub fn mend(&self) {
         self.shared.is_mended.store(true, Ordering::Relaxed);
     }
 
     /// The statements that have come, in order.
-    pub(crate) fn statements(&self) -> Vec<String> {
-        self.shared.statements.lock().unwrap().clone()
+    ///
+    /// # Panics
+    /// When a connection has panicked.
+    #[must_use]
+    pub fn statements(&self) -> Vec<String> {
+        let statements = self.shared.statements.lock();
+        statements.expect("no connection panics").clone()
     }
 }
 
@@ -115,7 +129,7 @@ fn converse(mut client: &TcpStream, mut server: &TcpStream, shared: &Shared) -> 
             continue;
         }
         let text = String::from_utf8_lossy(&question[5..]).into_owned();
-        shared.statements.lock().unwrap().push(text);
+        shared.statements.lock().expect("no connection panics").push(text);
         let number = shared.seen.fetch_add(1, Ordering::SeqCst);
         let is_here = number == shared.at || (shared.lasts && number > shared.at);
         let is_mended = shared.is_mended.load(Ordering::Relaxed);
@@ -142,7 +156,7 @@ fn converse(mut client: &TcpStream, mut server: &TcpStream, shared: &Shared) -> 
             Some(Fault::Refuses) => {
                 let mut error = vec![0xff, 0x15, 0x04];
                 error.extend(b"#28000ProxySQL Admin Error: refused by the test");
-                let length = u32::try_from(error.len()).unwrap().to_le_bytes();
+                let length = u32::try_from(error.len()).unwrap_or(u32::MAX).to_le_bytes();
                 let mut packet = vec![length[0], length[1], length[2], 1];
                 packet.extend(error);
                 client.write_all(&packet)?;
