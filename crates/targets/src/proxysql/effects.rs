@@ -178,7 +178,8 @@ fn written(table: TableName, row: &Row) -> Facts {
         let default = column.and_then(|column| column.default);
         let is_default = default.is_some_and(|default| match value {
             Value::String(text) => default.trim_matches('\'') == text,
-            other => default == other.to_string(),
+            Value::Number(number) => default.parse::<i64>().ok() == number.as_i64(),
+            _ => false,
         });
         // Every row that we write is active, and the key is the name of the row.
         let is_plain = name == "active" && *value == json!(1);

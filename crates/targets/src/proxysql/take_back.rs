@@ -18,9 +18,9 @@ impl ProxySqlTarget {
     ///
     /// # Errors
     /// How it would end instead, with the reason: rows that the run wrote hold something else by now, say.
-    pub fn preview_of_taking_back(&mut self, name: &str) -> Result<Vec<Effect>, ApplyReport> {
+    pub fn preview_of_taking_back(&mut self, name: &str) -> Result<Vec<Effect>, Box<ApplyReport>> {
         let previewed = self.back(name).map(|(_, changes)| of_changes(&changes));
-        previewed.map_err(|(outcome, message)| self.report(name, outcome, message, None))
+        previewed.map_err(|(outcome, message)| Box::new(self.report(name, outcome, message, None)))
     }
 
     /// Takes back a run that was applied.
