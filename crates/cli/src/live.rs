@@ -7,7 +7,7 @@ use shardwright_compiler::Lock;
 use shardwright_plan::{Hazard, Plan, Severity, ShardMove, Target, TargetError, TargetPlan, safety};
 use shardwright_rules::{Address, EngineId, SecretReference};
 use shardwright_secrets::{Access, Secret, resolve};
-use shardwright_targets::proxysql::{Identity, Journal};
+use shardwright_targets::proxysql::{Identity, Journal, Run};
 use shardwright_targets::{AdminAddress, BundledTarget, ProxySqlTarget, Timeouts};
 use shardwright_topology::model;
 
@@ -76,6 +76,26 @@ pub(crate) fn journal(opened: &Opened) -> Journal {
     Journal::new(&opened.directory.join(&*opened.project.file.state.dir))
 }
 
+/// A run by its name, and the target that it is of.
+pub(crate) fn run(opened: &Opened, name: &str) -> Result<(Run, ProxySqlTarget), CommandError> {
+    let run = journal(opened).run(name);
+    let run = run.map_err(|error| {
+        CommandError::failed(error.to_string()).hint("shardwright history lists the runs")
+    })?;
+    let selection = Selection {
+        targets: vec![run.record.target.clone()],
+    };
+    for mut live in targets(opened, &selection)? {
+        live.keep_runs(opened)?;
+        if let Proxy::ProxySql(target) = live.proxy {
+            return Ok((run, *target));
+        }
+    }
+    let message = format!("target {} is a bundled proxy: it has no runs", run.record.target);
+    Err(CommandError::new(Exit::Refused, message)
+        .hint("apply the former state of the project: git revert, then apply"))
+}
+
 /// A run that begins now. Two runs of one second have other names.
 fn identity(opened: &Opened) -> Result<Identity, CommandError> {
     let mut random = [0; 4];
@@ -96,7 +116,7 @@ fn identity(opened: &Opened) -> Result<Identity, CommandError> {
             host.trim()
         ),
         at: now.to_string(),
-        commit: crate::rule_set::commit(&opened.directory),
+        commit: crate::commit::head(&opened.directory),
     })
 }
 

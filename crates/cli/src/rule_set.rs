@@ -20,11 +20,6 @@ use crate::live;
 use crate::project::{self, Opened};
 use crate::ui::Ui;
 
-/// The commit that a project's directory is at; `None`: it is in no repository.
-pub(crate) fn commit(directory: &Path) -> Option<String> {
-    revision::head(directory)
-}
-
 /// The engine whose rule sets files hold.
 const ENGINE_OF_FILES: EngineId = EngineId::Proxysql27;
 

@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shardwright_rules::{Address, Configuration, EngineId};
-use shardwright_vocabulary::{Severity, Words};
+use shardwright_rules::{Configuration, EngineId};
 
 use crate::digest::sha256_hex;
-use crate::{Action, Assessment, Base, Counts, Difference, Effect, Facts, Observed, ShardMove};
+use crate::{Action, Assessment, Base, Counts, Difference, Effect, Facts, Hazard, Observed, ShardMove, Step};
 
 /// The version of the saved form; raised when an old reader would misread a new plan.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -96,27 +95,6 @@ pub struct Meaning {
     pub summary: Option<String>,
 }
 
-/// Something risky about the desired configuration, or something that the target cannot hold.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Hazard {
-    /// The finding's code.
-    pub code: String,
-    /// How grave it is.
-    #[schemars(schema_with = "severity")]
-    pub severity: Severity,
-    /// What it is, human-readable.
-    pub message: String,
-    /// The object that it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub address: Option<Address>,
-}
-
-fn severity(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "enum": Severity::words()})
-}
-
 /// Pattern evaluations per statement before and after, in thousandths so that a plan holds no rounded numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -129,28 +107,6 @@ pub struct Cost {
     pub worst_before: u64,
     /// Most after.
     pub worst_after: u64,
-}
-
-/// One thing that is done to a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Step {
-    /// Read what the target runs and compare it with the base.
-    CompareBase,
-    /// Replace everything in one request that names the base.
-    Swap,
-    /// Keep others from applying, refuse what they have staged, and store what is needed to go back.
-    Reserve,
-    /// Load what the new rules need: variables, hostgroups, servers, entries of the firewall.
-    Expand,
-    /// Load the rules with fast routing, and then the users that they are for.
-    Switch,
-    /// Load what is left when that goes which nothing leads to any more.
-    Contract,
-    /// Read the target again: nothing may differ from the desired configuration.
-    Verify,
-    /// Save to disk what is live.
-    Save,
 }
 
 /// A target's part of a plan with the configuration that it is about.

@@ -3,7 +3,7 @@
 use shardwright_rules::{Address, Configuration};
 use thiserror::Error;
 
-use crate::{Change, Difference, Hazard, Observed, Step, compare};
+use crate::{Assessment, Change, Observed};
 
 /// Something that runs a configuration and can be given another one.
 pub trait Target {
@@ -30,36 +30,6 @@ pub trait Target {
     /// Replaces what it runs, when that is still the base of `change`. It is all or nothing, whatever the error,
     /// and giving the same change again is harmless.
     fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError>;
-}
-
-/// What an apply to a target would be.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Assessment {
-    /// What would be different.
-    pub difference: Difference,
-    /// What is risky about it on this target, and what the target cannot hold.
-    pub hazards: Vec<Hazard>,
-    /// What would be done, in order; empty when nothing is different.
-    pub steps: Vec<Step>,
-}
-
-impl Assessment {
-    /// Of a target that replaces its whole configuration in one request; before its first one it counts as empty.
-    pub fn of_whole(observed: &Observed, desired: &Configuration) -> Self {
-        let empty;
-        let current = match &observed.configuration {
-            Some(configuration) => configuration,
-            None => {
-                empty = Configuration::empty(desired.engine);
-                &empty
-            }
-        };
-        Self {
-            difference: compare(current, desired),
-            hazards: Vec::new(),
-            steps: vec![Step::CompareBase, Step::Swap, Step::Verify],
-        }
-    }
 }
 
 /// A target's word that it runs the desired configuration and will after a restart.

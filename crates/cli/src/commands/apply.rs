@@ -5,10 +5,11 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 
 use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan, safety};
+use shardwright_targets::proxysql::Way;
 
 use crate::args::{Apply, Format, Global};
 use crate::clock;
-use crate::commands::{plan, rollback};
+use crate::commands::plan;
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
 use crate::live::{self, Live, LockUse};
@@ -17,7 +18,7 @@ use crate::ui::Ui;
 
 pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     if let Some(run) = &args.resume {
-        return rollback::resume(run, global, ui);
+        return resume(run, global, ui);
     }
     let allowed = allowances(&args.allow)?;
     let saved = args.plan.as_deref().map(saved).transpose()?;
@@ -53,6 +54,16 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     present(&reports, ui)?;
     let outcomes: Vec<Outcome> = reports.iter().map(|report| report.outcome).collect();
     Ok(exit(Outcome::exit_code_of_all(&outcomes)))
+}
+
+/// Finishes a run that was cut off.
+fn resume(name: &str, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let opened = project::open(global, ui)?;
+    let (run, mut target) = live::run(&opened, name)?;
+    ui.status(&format!("finishing run {name} on {}", run.record.target));
+    let report = target.finish(name, Way::Forward);
+    present(std::slice::from_ref(&report), ui)?;
+    Ok(exit(report.outcome.exit_code()))
 }
 
 /// The codes of `--allow CODE=REASON`; a reason is required.

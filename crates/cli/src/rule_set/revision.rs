@@ -35,16 +35,6 @@ pub(super) fn checkout(directory: &Path, revision: &str) -> Result<TempDir, Comm
     Ok(target)
 }
 
-/// The commit that is checked out; `None`: there is no repository, or no git.
-pub(super) fn head(directory: &Path) -> Option<String> {
-    let output = git(directory)
-        .args(["rev-parse", "--verify", "--quiet", "HEAD"])
-        .output()
-        .ok()?;
-    let text = String::from_utf8(output.stdout).ok()?;
-    (output.status.success() && !text.trim().is_empty()).then(|| text.trim().to_owned())
-}
-
 fn git(directory: &Path) -> Command {
     let mut git = Command::new("git");
     git.arg("-C")

@@ -5,9 +5,9 @@ use std::time::Duration;
 
 use shardwright_plan::{Applied, ApplyError, Base, Change as Planned, Severity};
 
-use super::changes::Change;
+use super::change::Change;
 use super::hazards::codes;
-use super::journal::{End, JournalError, Phase, Run, RunRecord};
+use super::journal::{End, JournalError, Phase, Run, RunRecord, unfinished};
 use super::live::Live;
 use super::mark::{Lease, Mark};
 use super::row::RowName;
@@ -379,11 +379,4 @@ fn change_of_mark(name: RowName, old: Option<super::row::Row>, new: Option<super
         reference: None,
         is_at_start: false,
     }
-}
-
-/// What to do about a run that has not ended.
-pub(super) fn unfinished(run: &str) -> String {
-    format!(
-        "run {run} has not ended: `shardwright apply --resume {run}` finishes it, `shardwright rollback {run}` takes it back"
-    )
 }

@@ -1,40 +1,14 @@
-//! The rows that have to be different, as values before and after.
+//! The difference between what is live and what is wanted, row by row.
 
 use std::collections::BTreeSet;
 
 use shardwright_plan::ObjectKind;
-use shardwright_rules::{Address, SecretReference};
+use shardwright_rules::Address;
 
+use super::change::Change;
 use super::live::Live;
 use super::row::{Row, RowName};
 use super::wanted::Wanted;
-
-/// A row that is different before and after.
-#[derive(Clone, Debug)]
-pub(super) struct Change {
-    pub(super) name: RowName,
-    /// The object that it is of.
-    pub(super) address: Address,
-    /// What it holds; `None`: there is none.
-    pub(super) old: Option<Row>,
-    /// What it shall hold; `None`: it goes.
-    pub(super) new: Option<Row>,
-    /// Where its secret is found.
-    pub(super) reference: Option<SecretReference>,
-    /// It is read when ProxySQL starts; `old` is what the disk has.
-    pub(super) is_at_start: bool,
-}
-
-impl Change {
-    /// The way back.
-    pub(super) fn reversed(&self) -> Self {
-        Self {
-            old: self.new.clone(),
-            new: self.old.clone(),
-            ..self.clone()
-        }
-    }
-}
 
 /// What has to change, in the order of tables and keys.
 pub(super) fn changes(live: &Live, wanted: &Wanted) -> Vec<Change> {

@@ -7,7 +7,8 @@ use shardwright_plan::{Action, Counts, Difference, Effect, Facts, ObjectKind, Ro
 use shardwright_rules::tables::{FAST_ROUTING, QUERY_RULES, SERVERS};
 use shardwright_rules::{Address, Configuration, HostgroupId, SecretReference};
 
-use super::changes::{Change, address_of, objects};
+use super::change::Change;
+use super::changes::{address_of, objects};
 use super::live::Live;
 use super::row::{Row, RowName, TableName};
 use super::wanted::Wanted;

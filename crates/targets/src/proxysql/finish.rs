@@ -2,9 +2,8 @@
 
 use shardwright_plan::{ApplyReport, Base, Outcome};
 
-use super::apply::unfinished;
-use super::changes::Change;
-use super::journal::{End, Journal, JournalError, Phase, Run};
+use super::change::Change;
+use super::journal::{End, Journal, JournalError, Phase, Run, unfinished};
 use super::live::Live;
 use super::mark::{Lease, is_ours_to_keep};
 use super::row::Row;

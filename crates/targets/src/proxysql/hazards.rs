@@ -8,7 +8,8 @@ use shardwright_rules::tables::{
     GALERA_HOSTGROUPS, GROUP_REPLICATION_HOSTGROUPS, QUERY_RULES, REPLICATION_HOSTGROUPS, SERVERS, Table,
 };
 
-use super::changes::{Change, address_of};
+use super::change::Change;
+use super::changes::address_of;
 use super::live::Live;
 use super::row::{Row, RowName};
 use super::run::named;

@@ -16,7 +16,7 @@ use shardwright_secrets::Secret;
 use thiserror::Error;
 use zeroize::Zeroize;
 
-use super::changes::Change;
+use super::change::Change;
 use super::row::{Row, RowName};
 
 /// The version of what is stored; raised when an old reader would misread a new one.
@@ -369,6 +369,13 @@ impl Run {
     pub(super) fn was_saving(&self) -> bool {
         self.phases.contains(&Phase::Saving)
     }
+}
+
+/// What to do about a run that has not ended.
+pub(super) fn unfinished(run: &str) -> String {
+    format!(
+        "run {run} has not ended: `shardwright apply --resume {run}` finishes it, `shardwright rollback {run}` takes it back"
+    )
 }
 
 fn private(options: &mut OpenOptions, path: &Path) -> Result<File, JournalError> {

@@ -7,7 +7,7 @@ use sha2::{Digest, Sha256};
 use shardwright_plan::Facts;
 use shardwright_rules::tables::{GLOBAL_VARIABLES, QUERY_RULES};
 
-use super::changes::Change;
+use super::change::Change;
 use super::mark::{Lease, Mark, is_ours_to_keep};
 use super::row::{Row, RowName, TableName};
 use super::session::{AdminSession, Found, Layer, SessionError};

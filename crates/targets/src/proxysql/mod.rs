@@ -5,6 +5,8 @@
 //! apply changes exactly these. Which rows are ours says [`Ownership`](crate::emit::Ownership), as for scripts.
 
 mod apply;
+mod as_target;
+mod change;
 mod changes;
 mod effects;
 mod finish;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::changes::Change;
+use super::change::Change;
 use super::journal::{JournalError, Phase, Run};
 use super::live::Live;
 use super::mark::{Lease, is_ours_to_keep};

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_rules::tables::{FIREWALL_RULES, QUERY_RULES, SERVERS, USERS};
 
-use super::changes::Change;
+use super::change::Change;
 use super::live::Live;
 use super::mark::is_ours_to_keep;
 use super::module::Module;

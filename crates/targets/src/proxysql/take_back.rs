@@ -2,7 +2,7 @@
 
 use shardwright_plan::{ApplyError, ApplyReport, Effect, Outcome};
 
-use super::changes::Change;
+use super::change::Change;
 use super::effects::of_changes;
 use super::finish::of_journal;
 use super::journal::{End, Run, RunRecord};

@@ -2,14 +2,12 @@
 
 use std::path::PathBuf;
 
-use shardwright_plan::{
-    Applied, ApplyError, Assessment, Change as Planned, Observed, Severity, Step, Target, TargetError,
-};
+use shardwright_plan::{Assessment, Observed, Severity, Step, TargetError};
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_secrets::Secret;
 
-use super::apply::unfinished;
-use super::changes::{Change, changes};
+use super::change::Change;
+use super::changes::changes;
 use super::effects::difference;
 use super::hazards::{codes, hazard, of_rows, staged};
 use super::journal::{Identity, Journal, JournalError, Run};
@@ -40,7 +38,7 @@ pub struct ProxySqlTarget {
     pub(super) secrets: Secrets,
     pub(super) journal: Option<(Journal, Identity)>,
     /// What was observed last.
-    seen: Option<Live>,
+    pub(super) seen: Option<Live>,
 }
 
 /// A configuration compared with what is live.
@@ -230,43 +228,5 @@ impl ProxySqlTarget {
             hazards,
             steps,
         })
-    }
-}
-
-impl Target for ProxySqlTarget {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn observe(&mut self) -> Result<Observed, TargetError> {
-        let live = self.read()?;
-        let observed = self.observed(&live);
-        self.seen = Some(live);
-        Ok(observed)
-    }
-
-    fn assess(&mut self, _: &Observed, desired: &Configuration) -> Result<Assessment, TargetError> {
-        let live = match self.seen.take() {
-            Some(live) => live,
-            None => self.read()?,
-        };
-        let prepared = self.prepare(&live, desired)?;
-        let assessment = self.assessment(&live, desired, &prepared);
-        self.seen = Some(live);
-        assessment
-    }
-
-    fn unfinished(&mut self) -> Option<String> {
-        let lease = self.seen.as_ref().and_then(|live| live.lease.as_ref());
-        match (self.open_run(), lease) {
-            (Ok(Some(run)), _) => Some(unfinished(&run)),
-            (Err(error), _) => Some(error.to_string()),
-            (Ok(None), Some(lease)) => Some(format!("{lease}, has not ended")),
-            (Ok(None), None) => None,
-        }
-    }
-
-    fn apply(&mut self, change: &Planned<'_>) -> Result<Applied, ApplyError> {
-        self.carry_out(change)
     }
 }
