@@ -3,6 +3,7 @@
 mod ask;
 mod bench;
 mod output;
+mod runs;
 mod serve;
 mod simulate;
 mod switchover;
@@ -18,6 +19,7 @@ pub(crate) use self::ask::{
 };
 pub(crate) use self::bench::{Bench, BenchFailover, BenchWhat, Encryption};
 pub(crate) use self::output::{Annotate, Color, Format, ReportFile, ReportKind};
+pub(crate) use self::runs::{History, Rollback, Status};
 pub(crate) use self::serve::{Proxy, ProxyLimits, Refuse};
 pub(crate) use self::simulate::{LagUnit, Simulate};
 pub(crate) use self::switchover::Switchover;
@@ -111,6 +113,9 @@ pub(crate) enum Command {
     Plan(Plan),
     Show(Show),
     Apply(Apply),
+    Rollback(Rollback),
+    Status(Status),
+    History(History),
     Switchover(Switchover),
     Bench(Bench),
     Proxy(Proxy),
@@ -423,6 +428,9 @@ pub(crate) struct Apply {
     /// Lifts one safety limit, with the reason
     #[arg(long, value_name = "CODE=REASON")]
     pub(crate) allow: Vec<String>,
+    /// Finishes a run that was cut off, exactly as it was planned
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "targets", "take_over", "allow"])]
+    pub(crate) resume: Option<String>,
 }
 
 /// Prints the JSON Schema of the project's files

@@ -331,15 +331,12 @@ fn of_target(
         );
     };
     let observed = target
-        .target
+        .target()
         .observe()
         .map_err(|error| live::unreachable(&error))?;
-    let configuration = observed.configuration.ok_or_else(|| {
-        CommandError::failed(format!(
-            "target {} runs no configuration yet",
-            target.target.name()
-        ))
-    })?;
+    let configuration = observed
+        .configuration
+        .ok_or_else(|| CommandError::failed(format!("target {} runs no configuration yet", target.name())))?;
     Ok(RuleSet {
         name,
         configuration: Arc::new(configuration),

@@ -32,6 +32,7 @@ mod pictures;
 mod prepared;
 mod properties;
 mod prove;
+mod proxysql_targets;
 mod refines;
 mod refuse;
 mod reports;
