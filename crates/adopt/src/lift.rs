@@ -1,0 +1,239 @@
+//! Rules as named objects, kept where the prover shows that nothing changes.
+//!
+//! A recogniser ([`policies`], [`effects`], …) finds groups of rules that one object could say, and makes the object of any
+//! part of a group. The whole group is tried first. Where that is not equal to the source, its halves are, down to single
+//! rules, so that one rule that resists does not keep the others. Each attempt is a whole project: its files are written,
+//! read and compiled, and the result is compared with the source, so a mistake of a recogniser cannot get through.
+
+mod clusters;
+mod effects;
+mod matches;
+mod policies;
+mod timeouts;
+mod users;
+
+use std::collections::BTreeSet;
+
+use shardwright_prover::equivalence::{Difference, Equivalence, equivalence};
+use shardwright_rules::{Configuration, Decision, Outcome};
+
+use crate::build::{Built, build};
+use crate::draft::{ClusterDraft, Draft, ObjectDraft, RuleDraft};
+
+/// Characters of a statement that are shown.
+const MOST_SHOWN: usize = 100;
+
+/// Rules that became an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lift {
+    /// `read_write_policies.shop`
+    pub address: String,
+    /// The ids of the rules, which the project does not have any more.
+    pub rules: BTreeSet<u32>,
+}
+
+/// A rule that a recogniser took for a part of an object, and that is none.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Resisted {
+    /// The object.
+    pub address: String,
+    /// The rule.
+    pub rule: u32,
+    /// Why the rule stays as it is.
+    pub why: String,
+}
+
+/// What lifting came to.
+#[derive(Clone, Debug, Default)]
+pub struct Lifted {
+    /// What was lifted, in the order of the recognisers.
+    pub lifts: Vec<Lift>,
+    /// What could not be.
+    pub resisted: Vec<Resisted>,
+    /// Clusters that were joined of two hostgroups.
+    pub joined: Vec<String>,
+}
+
+/// A change of a draft.
+#[derive(Clone, Debug)]
+pub(crate) enum Edit {
+    /// An object is added, or takes the place of one with the same address.
+    Object(ObjectDraft),
+    /// Statements of a user have a limit.
+    Timeout { user: String, limit_ms: u32 },
+}
+
+/// Rules that one object could say, and what the object is for a part of them.
+pub(crate) struct Group {
+    /// The object's address.
+    pub(crate) address: String,
+    /// The rules, in their order.
+    pub(crate) rules: Vec<u32>,
+    /// The changes, instead of these rules.
+    pub(crate) edits: Box<dyn Fn(&Draft, &[&RuleDraft]) -> Vec<Edit>>,
+}
+
+/// Lifts what can be proved equal; gives the project in which it is.
+pub(crate) fn lift(source: &Configuration, draft: &mut Draft, built: &mut Built) -> Lifted {
+    let mut lifting = Lifting {
+        source,
+        draft,
+        built,
+        lifted: Lifted::default(),
+    };
+    lifting.join_clusters();
+    for recogniser in [policies::groups, users::groups, timeouts::groups, effects::groups] {
+        for group in recogniser(lifting.draft) {
+            let mut kept = Vec::new();
+            lifting.group(&group, &group.rules, &mut kept);
+            if !kept.is_empty() {
+                lifting.lifted.lifts.push(Lift {
+                    address: group.address.clone(),
+                    rules: kept.into_iter().map(|rule| rule.id).collect(),
+                });
+            }
+        }
+    }
+    lifting.lifted
+}
+
+struct Lifting<'l> {
+    source: &'l Configuration,
+    draft: &'l mut Draft,
+    built: &'l mut Built,
+    lifted: Lifted,
+}
+
+impl Lifting<'_> {
+    /// Lifts as many rules of a group as can be. `kept` has those that the object says already.
+    fn group(&mut self, group: &Group, rules: &[u32], kept: &mut Vec<RuleDraft>) {
+        let wanted: Vec<RuleDraft> = self
+            .draft
+            .rules
+            .iter()
+            .filter(|rule| rules.contains(&rule.id))
+            .cloned()
+            .collect();
+        if wanted.is_empty() {
+            return;
+        }
+        let mut all: Vec<RuleDraft> = kept.iter().chain(&wanted).cloned().collect();
+        all.sort_by_key(|rule| rule.id);
+        let edits = (group.edits)(self.draft, &all.iter().collect::<Vec<_>>());
+        let mut attempt = self.draft.clone();
+        attempt.rules.retain(|rule| !rules.contains(&rule.id));
+        edits.into_iter().for_each(|edit| apply(&mut attempt, edit));
+        match self.prove(&attempt) {
+            Ok(built) => {
+                *self.draft = attempt;
+                *self.built = built;
+                *kept = all;
+            }
+            Err(why) => match rules {
+                [rule] => self.lifted.resisted.push(Resisted {
+                    address: group.address.clone(),
+                    rule: *rule,
+                    why,
+                }),
+                _ => {
+                    let (first, second) = rules.split_at(rules.len() / 2);
+                    self.group(group, first, kept);
+                    self.group(group, second, kept);
+                }
+            },
+        }
+    }
+
+    /// The project of a draft, where every statement goes as in the source; otherwise why not.
+    fn prove(&self, attempt: &Draft) -> Result<Built, String> {
+        let built = build(attempt).map_err(|refused| refused.reason())?;
+        match equivalence(self.source, built.configuration()) {
+            Equivalence::Proved => Ok(built),
+            Equivalence::Refuted { differences, .. } => Err(differences.first().map_or_else(
+                || "a statement would go another way".to_owned(),
+                |difference| shown(difference),
+            )),
+            Equivalence::Undecided { constructs } => {
+                let construct = constructs.first().map_or("", String::as_str);
+                Err(format!("not decided: {construct}"))
+            }
+        }
+    }
+
+    /// Joins pairs of hostgroups to clusters with a writer and readers, where the same rows are compiled.
+    fn join_clusters(&mut self) {
+        for joined in clusters::pairs(self.draft) {
+            let mut attempt = self.draft.clone();
+            attempt
+                .clusters
+                .retain(|cluster| !joined.replaces.contains(&cluster.name));
+            attempt.clusters.push(joined.cluster.clone());
+            attempt.clusters.sort_by(|a, b| a.name.cmp(&b.name));
+            let Ok(built) = self.prove(&attempt) else { continue };
+            let before = crate::differences::differences(self.source, self.built.configuration());
+            let after = crate::differences::differences(self.source, built.configuration());
+            if matches!((before, after), (Ok(before), Ok(after)) if before == after) {
+                *self.draft = attempt;
+                *self.built = built;
+                self.lifted
+                    .joined
+                    .push(format!("clusters.{}", joined.cluster.name));
+            }
+        }
+    }
+}
+
+/// A cluster in the place of others.
+pub(crate) struct Joined {
+    pub(crate) cluster: ClusterDraft,
+    pub(crate) replaces: BTreeSet<String>,
+}
+
+fn apply(draft: &mut Draft, edit: Edit) {
+    match edit {
+        Edit::Object(object) => {
+            draft.objects.retain(|other| other.address() != object.address());
+            draft.objects.push(object);
+        }
+        Edit::Timeout { user, limit_ms } => {
+            let user = draft.users.iter_mut().find(|own| own.name == user);
+            if let Some(user) = user {
+                user.statement_timeout_ms = Some(limit_ms);
+            }
+        }
+    }
+}
+
+/// `SELECT 1 FOR UPDATE` of user app would go to hostgroup 10; today it would go to hostgroup 20
+fn shown(difference: &Difference) -> String {
+    let text = String::from_utf8_lossy(&difference.statement);
+    let text: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(MOST_SHOWN)
+        .collect();
+    let [goes, would] = [&difference.left, &difference.right].map(|decision| outcome(decision.as_ref()));
+    let session = &difference.session;
+    let schema = session.schemas[0]
+        .as_deref()
+        .map_or_else(String::new, |schema| format!(" in schema {schema}"));
+    match goes == would {
+        true => format!(
+            "`{text}` of user {}{schema} would get something else besides its hostgroup",
+            session.user
+        ),
+        false => format!(
+            "`{text}` of user {}{schema} would {would}; today it would {goes}",
+            session.user
+        ),
+    }
+}
+
+fn outcome(decision: Option<&Decision>) -> String {
+    match decision.map(|decision| &decision.outcome) {
+        None => "not log in".to_owned(),
+        Some(Outcome::Route(route)) => format!("go to hostgroup {}", route.hostgroup),
+        Some(Outcome::Reject(_)) => "be refused".to_owned(),
+        Some(Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin) => "be answered".to_owned(),
+    }
+}
