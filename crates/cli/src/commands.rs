@@ -8,6 +8,7 @@ mod diff;
 mod explain;
 mod fmt;
 mod graph;
+mod import;
 mod init;
 mod lint;
 mod lsp;
@@ -36,6 +37,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
     match &args.command {
         Command::Demo(args) => demo::run(args, ui),
         Command::Init(args) => init::run(args, global, ui),
+        Command::Import(args) => import::run(args, global, ui),
         Command::Fmt(args) => fmt::run(args, global, ui),
         Command::Validate(args) => validate::run(args, global, ui),
         Command::Lint(args) => lint::run(args, global, ui),
