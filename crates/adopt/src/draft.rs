@@ -32,6 +32,8 @@ pub struct Draft {
     pub variables: BTreeMap<String, SettingValue>,
     /// Rules that stay in the engine's own columns, by id.
     pub rules: Vec<RuleDraft>,
+    /// The first of them that comes behind the lifted objects; none where all come before.
+    pub behind: Option<u32>,
     /// Rows of fast routing that stay rows.
     pub routes: Vec<FastRoute>,
     /// Hostgroups that refuse, by number.

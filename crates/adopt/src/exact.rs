@@ -42,6 +42,7 @@ pub(crate) fn draft(
             .map(|account| monitor(account, &file.beside, secrets)),
         variables: BTreeMap::new(),
         rules: rules(source, &file.beside),
+        behind: None,
         routes: source.graph.fast_routing.clone(),
         refusing: source.refusing.clone(),
         firewall: source.firewall.clone(),

@@ -16,12 +16,19 @@ use std::collections::BTreeSet;
 
 use shardwright_prover::equivalence::{Difference, Equivalence, equivalence};
 use shardwright_rules::{Configuration, Decision, Outcome};
+use shardwright_topology::default_value;
 
 use crate::build::{Built, build};
 use crate::draft::{ClusterDraft, Draft, ObjectDraft, RuleDraft};
+use crate::exact::same_value;
 
 /// Characters of a statement that are shown.
 const MOST_SHOWN: usize = 100;
+
+/// Projects that are compiled for one import, and how many rules all of them may have together.
+const LEAST_ATTEMPTS: usize = 20;
+const MOST_ATTEMPTS: usize = 400;
+const MOST_COMPILED: usize = 60_000;
 
 /// Rules that became an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -75,23 +82,23 @@ pub(crate) struct Group {
 
 /// Lifts what can be proved equal; gives the project in which it is.
 pub(crate) fn lift(source: &Configuration, draft: &mut Draft, built: &mut Built) -> Lifted {
+    // A variable that has its default says nothing that a project would have to say.
+    let mut source = source.clone();
+    source
+        .variables
+        .retain(|name, value| !default_value(name).is_some_and(|default| same_value(name, default, value)));
+    let attempts = (MOST_COMPILED / draft.rules.len().max(1)).clamp(LEAST_ATTEMPTS, MOST_ATTEMPTS);
     let mut lifting = Lifting {
-        source,
+        source: &source,
         draft,
         built,
+        attempts,
         lifted: Lifted::default(),
     };
     lifting.join_clusters();
     for recogniser in [policies::groups, users::groups, timeouts::groups, effects::groups] {
         for group in recogniser(lifting.draft) {
-            let mut kept = Vec::new();
-            lifting.group(&group, &group.rules, &mut kept);
-            if !kept.is_empty() {
-                lifting.lifted.lifts.push(Lift {
-                    address: group.address.clone(),
-                    rules: kept.into_iter().map(|rule| rule.id).collect(),
-                });
-            }
+            lifting.lift(&group);
         }
     }
     lifting.lifted
@@ -101,10 +108,75 @@ struct Lifting<'l> {
     source: &'l Configuration,
     draft: &'l mut Draft,
     built: &'l mut Built,
+    /// Projects that may still be compiled.
+    attempts: usize,
     lifted: Lifted,
 }
 
 impl Lifting<'_> {
+    /// Lifts what it can of a group.
+    fn lift(&mut self, group: &Group) {
+        let mut kept = Vec::new();
+        if let Some(run) = self.longest_run(&group.rules) {
+            self.run(group, run, &mut kept);
+        }
+        let is_open = |id: &&u32| !kept.iter().any(|rule| rule.id == **id);
+        let open: Vec<u32> = group.rules.iter().filter(is_open).copied().collect();
+        self.group(group, &open, &mut kept);
+        if !kept.is_empty() {
+            self.lifted.lifts.push(Lift {
+                address: group.address.clone(),
+                rules: kept.into_iter().map(|rule| rule.id).collect(),
+            });
+        }
+    }
+
+    /// The most rules of a group that follow each other, where others stand behind them. What is lifted stands behind all
+    /// rules that stay, unless those behind the run stay behind what is lifted.
+    fn longest_run(&self, rules: &[u32]) -> Option<Vec<u32>> {
+        if self.draft.behind.is_some() {
+            return None;
+        }
+        let active = self
+            .draft
+            .rules
+            .iter()
+            .filter(|rule| rule.is_active && rule.flag_in == 0);
+        let active: Vec<u32> = active.map(|rule| rule.id).collect();
+        let mut runs: Vec<Vec<u32>> = vec![Vec::new()];
+        for id in &active {
+            match rules.contains(id) {
+                true => runs.last_mut().expect("there is one").push(*id),
+                false => runs.push(Vec::new()),
+            }
+        }
+        let longest = runs.into_iter().rev().max_by_key(Vec::len)?;
+        (longest.len() > 1 && longest.last() != active.last()).then_some(longest)
+    }
+
+    /// Lifts a run whole, with the rules behind it behind the object.
+    fn run(&mut self, group: &Group, run: Vec<u32>, kept: &mut Vec<RuleDraft>) {
+        let last = run.last().copied().unwrap_or(0);
+        let (rules, others): (Vec<RuleDraft>, Vec<RuleDraft>) = self
+            .draft
+            .rules
+            .iter()
+            .cloned()
+            .partition(|rule| run.contains(&rule.id));
+        let edits = (group.edits)(self.draft, &rules.iter().collect::<Vec<_>>());
+        let mut attempt = Draft {
+            behind: others.iter().map(|rule| rule.id).find(|id| *id > last),
+            rules: others,
+            ..self.draft.clone()
+        };
+        edits.into_iter().for_each(|edit| apply(&mut attempt, edit));
+        if let Ok(built) = self.prove(&attempt) {
+            *self.draft = attempt;
+            *self.built = built;
+            *kept = rules;
+        }
+    }
+
     /// Lifts as many rules of a group as can be. `kept` has those that the object says already.
     fn group(&mut self, group: &Group, rules: &[u32], kept: &mut Vec<RuleDraft>) {
         let wanted: Vec<RuleDraft> = self
@@ -130,6 +202,7 @@ impl Lifting<'_> {
                 *kept = all;
             }
             Err(why) => match rules {
+                [] => {}
                 [rule] => self.lifted.resisted.push(Resisted {
                     address: group.address.clone(),
                     rule: *rule,
@@ -145,7 +218,11 @@ impl Lifting<'_> {
     }
 
     /// The project of a draft, where every statement goes as in the source; otherwise why not.
-    fn prove(&self, attempt: &Draft) -> Result<Built, String> {
+    fn prove(&mut self, attempt: &Draft) -> Result<Built, String> {
+        self.attempts = self
+            .attempts
+            .checked_sub(1)
+            .ok_or("not tried: so many rules of so large a rule set are not tried one by one")?;
         let built = build(attempt).map_err(|refused| refused.reason())?;
         match equivalence(self.source, built.configuration()) {
             Equivalence::Proved => Ok(built),

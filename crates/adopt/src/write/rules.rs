@@ -7,35 +7,45 @@ use super::destination;
 use crate::draft::{Draft, RuleDraft};
 use crate::yaml::{Field, Yaml};
 
-/// What the block of imported rules is called.
-pub(crate) const BLOCK: &str = "imported";
+/// What the blocks of imported rules are called: in front of everything else, and behind it.
+const BLOCKS: [&str; 2] = ["imported", "imported_last"];
 
 pub(super) fn sections(draft: &Draft) -> Vec<Field> {
-    if draft.rules.is_empty() && draft.routes.is_empty() && draft.refusing.is_empty() {
-        return Vec::new();
+    let behind = draft.behind.unwrap_or(u32::MAX);
+    let at = draft.rules.partition_point(|rule| rule.id < behind);
+    let (first, last) = draft.rules.split_at(at);
+    let mut blocks = Vec::new();
+    if !first.is_empty() || !draft.routes.is_empty() || !draft.refusing.is_empty() {
+        let rules = first.iter().map(|rule| self::rule(draft, rule, true));
+        let mut block = vec![Field::new("rules", Yaml::List(rules.collect()))];
+        if !draft.routes.is_empty() {
+            let routes = draft.routes.iter().map(|route| self::route(draft, route));
+            block.push(Field::new("fast_routing", Yaml::List(routes.collect())));
+        }
+        if !draft.refusing.is_empty() {
+            let refusing = draft.refusing.iter().map(refusing);
+            block.push(Field::new("refusing", Yaml::List(refusing.collect())));
+        }
+        blocks.push(Field::new(BLOCKS[0], Yaml::Block(block)));
     }
-    let rules = draft.rules.iter().map(|rule| self::rule(draft, rule));
-    let mut block = vec![Field::new("rules", Yaml::List(rules.collect()))];
-    if !draft.routes.is_empty() {
-        let routes = draft.routes.iter().map(|route| self::route(draft, route));
-        block.push(Field::new("fast_routing", Yaml::List(routes.collect())));
+    if !last.is_empty() {
+        // Their numbers are below those of what is compiled in front of them, so they get new ones.
+        let rules = last.iter().map(|rule| self::rule(draft, rule, false));
+        let block = vec![
+            Field::new("at", Yaml::word("after_all")),
+            Field::new("rules", Yaml::List(rules.collect())),
+        ];
+        blocks.push(Field::new(BLOCKS[1], Yaml::Block(block)));
     }
-    if !draft.refusing.is_empty() {
-        let refusing = draft.refusing.iter().map(refusing);
-        block.push(Field::new("refusing", Yaml::List(refusing.collect())));
-    }
-    vec![Field::new(
-        "query_rules",
-        Yaml::Block(vec![Field::new(BLOCK, Yaml::Block(block))]),
-    )]
+    vec![Field::new("query_rules", Yaml::Block(blocks))]
 }
 
-fn rule(draft: &Draft, rule: &RuleDraft) -> Yaml {
-    let mut fields = vec![Field::commented(
-        "rule_id",
-        Yaml::number(rule.id),
-        rule.comment.clone(),
-    )];
+fn rule(draft: &Draft, rule: &RuleDraft, is_numbered: bool) -> Yaml {
+    let mut fields = Vec::new();
+    if is_numbered {
+        let id = Yaml::number(rule.id);
+        fields.push(Field::commented("rule_id", id, rule.comment.clone()));
+    }
     if !rule.is_active {
         fields.push(Field::new("active", Yaml::number(0)));
     }

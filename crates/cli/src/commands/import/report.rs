@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::json;
-use shardwright_adopt::{Adopted, Difference};
+use shardwright_adopt::{Adopted, Difference, Resisted};
 
 use super::source::Source;
 use crate::args::Format;
@@ -149,21 +149,46 @@ fn lifted(out: &mut String, source: &Source, adopted: &Adopted) {
     }
 }
 
-/// Rules that resisted, those with the same reason together.
+/// Rules that resisted: those of one kind of object together, with the reason of the first.
 fn resisted(adopted: &Adopted) -> Vec<String> {
-    let mut by_reason: BTreeMap<(&str, &str), Vec<u32>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<&str, Vec<&Resisted>> = BTreeMap::new();
     for one in &adopted.lifted.resisted {
-        by_reason
-            .entry((&one.address, &one.why))
-            .or_default()
-            .push(one.rule);
+        let kind = one.address.rsplit_once('.').map_or("", |(kind, _)| kind);
+        by_kind.entry(kind).or_default().push(one);
     }
-    let line = |((address, why), rules): ((&str, &str), Vec<u32>)| {
-        let rules: Vec<String> = rules.iter().map(u32::to_string).collect();
-        let noun = if rules.len() == 1 { "rule" } else { "rules" };
-        format!("{noun} {} as {address}: {why}", rules.join(", "))
+    let line = |(kind, all): (&str, Vec<&Resisted>)| {
+        let first = all.first().expect("a kind has a rule");
+        let ids: Vec<u32> = all.iter().map(|one| one.rule).collect();
+        match ids.as_slice() {
+            [id] => format!("rule {id} as {}: {}", first.address, first.why),
+            ids => format!(
+                "rules {} as {kind}; rule {}: {}",
+                ranges(ids),
+                first.rule,
+                first.why
+            ),
+        }
     };
-    by_reason.into_iter().map(line).collect()
+    by_kind.into_iter().map(line).collect()
+}
+
+/// `1, 4-7, 9`
+fn ranges(ids: &[u32]) -> String {
+    let mut ids = ids.to_vec();
+    ids.sort_unstable();
+    let mut ranges: Vec<(u32, u32)> = Vec::new();
+    for id in ids {
+        match ranges.last_mut() {
+            Some((_, last)) if *last + 1 == id => *last = id,
+            _ => ranges.push((id, id)),
+        }
+    }
+    let range = |(first, last): (u32, u32)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first}-{last}"),
+    };
+    ranges.into_iter().map(range).collect::<Vec<_>>().join(", ")
 }
 
 fn line(out: &mut String, label: &str, text: &str) {
