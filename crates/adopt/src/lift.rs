@@ -7,10 +7,11 @@
 
 mod clusters;
 mod effects;
+mod fast_routing;
+mod keyed;
 mod matches;
 mod policies;
 mod timeouts;
-mod users;
 
 use std::collections::BTreeSet;
 
@@ -59,6 +60,10 @@ pub struct Lifted {
     pub resisted: Vec<Resisted>,
     /// Clusters that were joined of two hostgroups.
     pub joined: Vec<String>,
+    /// How many rows of fast routing became these maps.
+    pub routes: Option<(usize, Vec<String>)>,
+    /// Why they did not.
+    pub routes_resisted: Option<String>,
 }
 
 /// A change of a draft.
@@ -74,8 +79,8 @@ pub(crate) enum Edit {
 pub(crate) struct Group {
     /// The object's address.
     pub(crate) address: String,
-    /// The rules, in their order.
-    pub(crate) rules: Vec<u32>,
+    /// The rules, in their order; those that only make sense together stand together.
+    pub(crate) rules: Vec<Vec<u32>>,
     /// The changes, instead of these rules.
     pub(crate) edits: Box<dyn Fn(&Draft, &[&RuleDraft]) -> Vec<Edit>>,
 }
@@ -96,11 +101,12 @@ pub(crate) fn lift(source: &Configuration, draft: &mut Draft, built: &mut Built)
         lifted: Lifted::default(),
     };
     lifting.join_clusters();
-    for recogniser in [policies::groups, users::groups, timeouts::groups, effects::groups] {
+    for recogniser in [keyed::groups, policies::groups, timeouts::groups, effects::groups] {
         for group in recogniser(lifting.draft) {
             lifting.lift(&group);
         }
     }
+    lifting.fast_routing();
     lifting.lifted
 }
 
@@ -117,11 +123,11 @@ impl Lifting<'_> {
     /// Lifts what it can of a group.
     fn lift(&mut self, group: &Group) {
         let mut kept = Vec::new();
-        if let Some(run) = self.longest_run(&group.rules) {
+        if let Some(run) = self.longest_run(&group.rules.concat()) {
             self.run(group, run, &mut kept);
         }
-        let is_open = |id: &&u32| !kept.iter().any(|rule| rule.id == **id);
-        let open: Vec<u32> = group.rules.iter().filter(is_open).copied().collect();
+        let is_open = |ids: &&Vec<u32>| !kept.iter().any(|rule| ids.contains(&rule.id));
+        let open: Vec<Vec<u32>> = group.rules.iter().filter(is_open).cloned().collect();
         self.group(group, &open, &mut kept);
         if !kept.is_empty() {
             self.lifted.lifts.push(Lift {
@@ -178,7 +184,8 @@ impl Lifting<'_> {
     }
 
     /// Lifts as many rules of a group as can be. `kept` has those that the object says already.
-    fn group(&mut self, group: &Group, rules: &[u32], kept: &mut Vec<RuleDraft>) {
+    fn group(&mut self, group: &Group, units: &[Vec<u32>], kept: &mut Vec<RuleDraft>) {
+        let rules = units.concat();
         let wanted: Vec<RuleDraft> = self
             .draft
             .rules
@@ -201,15 +208,14 @@ impl Lifting<'_> {
                 *self.built = built;
                 *kept = all;
             }
-            Err(why) => match rules {
-                [] => {}
-                [rule] => self.lifted.resisted.push(Resisted {
+            Err(why) => match units {
+                [unit] => self.lifted.resisted.extend(unit.iter().map(|rule| Resisted {
                     address: group.address.clone(),
                     rule: *rule,
-                    why,
-                }),
+                    why: why.clone(),
+                })),
                 _ => {
-                    let (first, second) = rules.split_at(rules.len() / 2);
+                    let (first, second) = units.split_at(units.len() / 2);
                     self.group(group, first, kept);
                     self.group(group, second, kept);
                 }
@@ -234,6 +240,26 @@ impl Lifting<'_> {
                 let construct = constructs.first().map_or("", String::as_str);
                 Err(format!("not decided: {construct}"))
             }
+        }
+    }
+
+    /// Lifts all rows of fast routing, or none.
+    fn fast_routing(&mut self) {
+        let objects = fast_routing::maps(self.draft);
+        if objects.is_empty() {
+            return;
+        }
+        let mut attempt = self.draft.clone();
+        let rows = std::mem::take(&mut attempt.routes).len();
+        let addresses: Vec<String> = objects.iter().map(ObjectDraft::address).collect();
+        attempt.objects.extend(objects);
+        match self.prove(&attempt) {
+            Ok(built) => {
+                *self.draft = attempt;
+                *self.built = built;
+                self.lifted.routes = Some((rows, addresses));
+            }
+            Err(why) => self.lifted.routes_resisted = Some(why),
         }
     }
 

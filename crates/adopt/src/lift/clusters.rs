@@ -8,18 +8,25 @@ use std::collections::BTreeSet;
 use shardwright_rules::{HostgroupId, ReadOnlyCheck, RolesBy, WriterServesReads};
 
 use super::Joined;
-use crate::draft::{ClusterDraft, ClusterForm, Draft, Hostgroups, ServerDraft};
+use crate::draft::{ClusterDraft, ClusterForm, Draft, Hostgroups, RuleDraft, ServerDraft};
 use crate::names::Names;
 
 /// Pairs that could be one cluster each.
 pub(super) fn pairs(draft: &Draft) -> Vec<Joined> {
     let mut joined = Vec::new();
     let mut taken: BTreeSet<&str> = BTreeSet::new();
-    for writer in draft
+    let is_home = |cluster: &ClusterDraft| {
+        let own = cluster.hostgroups.writer;
+        draft.users.iter().any(|user| user.hostgroup == own)
+    };
+    let mut writers: Vec<&ClusterDraft> = draft
         .clusters
         .iter()
         .filter(|cluster| cluster.form == ClusterForm::Single)
-    {
+        .collect();
+    // Where rules name a key, they say which hostgroups belong together.
+    writers.sort_by_key(|cluster| is_home(cluster));
+    for writer in writers {
         let Some(reader) = reader_of(draft, writer).filter(|reader| !taken.contains(reader.name.as_str()))
         else {
             continue;
@@ -33,33 +40,49 @@ pub(super) fn pairs(draft: &Draft) -> Vec<Joined> {
     joined
 }
 
-/// The hostgroup that reads go to of sessions whose users stay at the writer otherwise: that of the last rule about them, which
-/// is the most general one.
+/// The hostgroup that reads go to of sessions which stay at the writer otherwise: because it is their users' own, or because a
+/// rule sends the rest of their user's or schema's statements there. Of several, that of the last rule, the most general one.
 fn reader_of<'d>(draft: &'d Draft, writer: &ClusterDraft) -> Option<&'d ClusterDraft> {
-    let is_home = |cluster: &ClusterDraft| {
-        draft
-            .users
-            .iter()
-            .any(|user| user.hostgroup == cluster.hostgroups.writer)
+    let own = writer.hostgroups.writer;
+    let is_home = |hostgroup: HostgroupId| draft.users.iter().any(|user| user.hostgroup == hostgroup);
+    let active = || draft.rules.iter().filter(|rule| rule.is_active);
+    let reads = || {
+        let leaves = |rule: &&RuleDraft| rule.row.destination_hostgroup.is_some_and(|id| id != own.0);
+        active().filter(|rule| is_read(rule)).filter(leaves)
     };
-    if !is_home(writer) {
-        return None;
-    }
-    let reads = draft.rules.iter().filter(|rule| {
-        let pattern = rule
-            .row
-            .match_digest
-            .as_deref()
-            .or(rule.row.match_pattern.as_deref());
-        rule.is_active && pattern.is_some_and(|pattern| pattern.to_ascii_uppercase().contains("SELECT"))
-    });
-    let last = reads
-        .filter_map(|rule| rule.row.destination_hostgroup)
-        .rfind(|id| *id != writer.hostgroups.writer.0)?;
+    let last = match is_home(own) {
+        true => reads().next_back(),
+        false => {
+            let rest =
+                active().filter(|rule| rule.row.destination_hostgroup == Some(own.0) && !has_pattern(rule));
+            let keys: Vec<_> = rest
+                .map(|rule| key(rule))
+                .filter(|key| *key != (None, None))
+                .collect();
+            reads().rfind(|rule| keys.contains(&key(rule)))
+        }
+    };
+    let last = HostgroupId(last?.row.destination_hostgroup?);
     draft
         .clusters
         .iter()
-        .find(|cluster| !cluster.form.has_roles() && cluster.hostgroups.writer.0 == last && !is_home(cluster))
+        .find(|cluster| !cluster.form.has_roles() && cluster.hostgroups.writer == last && !is_home(last))
+}
+
+/// Whether a rule looks for a word of reads.
+fn is_read(rule: &RuleDraft) -> bool {
+    let patterns = [&rule.row.match_digest, &rule.row.match_pattern];
+    let mut patterns = patterns.into_iter().flatten();
+    patterns.any(|pattern| pattern.to_ascii_uppercase().contains("SELECT"))
+}
+
+fn has_pattern(rule: &RuleDraft) -> bool {
+    rule.row.match_digest.is_some() || rule.row.match_pattern.is_some()
+}
+
+/// The user and the schema that a rule asks for.
+fn key(rule: &RuleDraft) -> (Option<&str>, Option<&str>) {
+    (rule.row.username.as_deref(), rule.row.schemaname.as_deref())
 }
 
 fn join(writer: &ClusterDraft, reader: &ClusterDraft) -> Joined {

@@ -42,7 +42,7 @@ pub(super) fn groups(draft: &Draft) -> Vec<Group> {
         };
         groups.push(Group {
             address: object.address(),
-            rules: vec![rule.id],
+            rules: vec![vec![rule.id]],
             edits: Box::new(move |_, _| vec![Edit::Object(object.clone())]),
         });
     }

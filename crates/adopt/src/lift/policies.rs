@@ -17,17 +17,17 @@ const REASON: &str = "imported: these patterns decided where reads go";
 
 /// One group for each cluster with readers.
 pub(super) fn groups(draft: &Draft) -> Vec<Group> {
-    let mut rules: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
+    let mut rules: BTreeMap<&str, Vec<Vec<u32>>> = BTreeMap::new();
     for rule in draft
         .rules
         .iter()
         .filter(|rule| rule.is_active && rule.flag_in == 0)
     {
         if let Some(cluster) = reader_of(draft, rule) {
-            rules.entry(&cluster.name).or_default().push(rule.id);
+            rules.entry(&cluster.name).or_default().push(vec![rule.id]);
         }
     }
-    let group = |(cluster, rules): (&str, Vec<u32>)| {
+    let group = |(cluster, rules): (&str, Vec<Vec<u32>>)| {
         let cluster = cluster.to_owned();
         Group {
             address: format!("read_write_policies.{cluster}"),
@@ -39,7 +39,7 @@ pub(super) fn groups(draft: &Draft) -> Vec<Group> {
 }
 
 /// The cluster to whose readers a rule sends statements, where it does nothing else and asks for something.
-fn reader_of<'d>(draft: &'d Draft, rule: &RuleDraft) -> Option<&'d ClusterDraft> {
+pub(super) fn reader_of<'d>(draft: &'d Draft, rule: &RuleDraft) -> Option<&'d ClusterDraft> {
     let destination = HostgroupId(rule.row.destination_hostgroup?);
     let (cluster, role) = draft.place(destination)?;
     let asks = conditions(draft, &rule.row).is_some_and(|fields| !fields.is_empty());
@@ -47,7 +47,8 @@ fn reader_of<'d>(draft: &'d Draft, rule: &RuleDraft) -> Option<&'d ClusterDraft>
     (role == Role::Reader && asks && is_plain).then_some(cluster)
 }
 
-fn policy(draft: &Draft, cluster: &str, rules: &[&RuleDraft]) -> ObjectDraft {
+/// The policy of a cluster that sends what these rules match to its readers.
+pub(super) fn policy(draft: &Draft, cluster: &str, rules: &[&RuleDraft]) -> ObjectDraft {
     let only = rules
         .iter()
         .filter_map(|rule| Some(Yaml::Map(conditions(draft, &rule.row)?)));

@@ -22,7 +22,7 @@ pub(super) fn groups(draft: &Draft) -> Vec<Group> {
         let user = user.clone();
         groups.push(Group {
             address: format!("users.{user}"),
-            rules: vec![rule.id],
+            rules: vec![vec![rule.id]],
             edits: Box::new(move |_, _| {
                 vec![Edit::Timeout {
                     user: user.clone(),

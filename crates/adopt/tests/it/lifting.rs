@@ -38,3 +38,32 @@ fn users_become_a_map() {
     insta::assert_snapshot!(files(&adopted));
     assert_same_routing(&file, &adopted, "users");
 }
+
+#[test]
+fn schemas_become_a_map_and_their_reads_policies() {
+    let file = imported(
+        "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (10, 'a'), (100, 'w0'), (101, 'r0'), (110, 'w1'), (111, 'r1');
+         INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('app', 'x', 10), ('ops', 'x', 10);
+         INSERT INTO mysql_query_rules (rule_id, active, schemaname, match_digest, destination_hostgroup, apply) VALUES
+           (1, 1, 's0', '^SELECT.*FOR UPDATE$', 100, 1), (2, 1, 's0', '^SELECT', 101, 1), (3, 1, 's0', NULL, 100, 1),
+           (4, 1, 's1', '^SELECT', 111, 1), (5, 1, 's1', NULL, 110, 1);",
+    );
+    let adopted = lifted(&file);
+    insta::assert_snapshot!(lifts(&adopted));
+    insta::assert_snapshot!(files(&adopted));
+    assert_same_routing(&file, &adopted, "schemas");
+}
+
+#[test]
+fn rows_of_fast_routing_become_a_map() {
+    let file = imported(
+        "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (10, 'a'), (20, 'b'), (30, 'c');
+         INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('app', 'x', 10), ('ops', 'x', 10), ('bi', 'x', 10);
+         INSERT INTO mysql_query_rules_fast_routing (username, schemaname, destination_hostgroup, comment) VALUES
+           ('app', 's0', 20, ''), ('app', 's1', 30, ''), ('ops', 's0', 20, ''), ('ops', 's1', 30, ''), ('bi', 's0', 30, '');",
+    );
+    let adopted = lifted(&file);
+    assert_eq!(adopted.lifted.routes_resisted, None);
+    insta::assert_snapshot!(files(&adopted));
+    assert_same_routing(&file, &adopted, "rows");
+}

@@ -1,5 +1,6 @@
 //! Rule sets in the shape of published ones.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use serde_yaml::Value;
@@ -33,22 +34,33 @@ fn statements(page: &Value) -> String {
         None => vec!["app"],
     };
     let mut sql = String::new();
-    for (id, host) in [
-        (10, "w1"),
-        (11, "r1"),
-        (20, "w2"),
-        (21, "r2"),
-        (30, "w3"),
-        (31, "r3"),
-    ] {
-        sql += &format!("INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES ({id}, '{host}.db');\n");
+    let rules = page["rules"].as_sequence().unwrap();
+    let named = |column: &str| {
+        rules
+            .iter()
+            .filter_map(|rule| rule.get(column)?.as_u64())
+            .collect::<Vec<_>>()
+    };
+    let hostgroups: BTreeSet<u64> = [
+        named("destination_hostgroup"),
+        named("mirror_hostgroup"),
+        vec![10],
+    ]
+    .concat()
+    .into_iter()
+    .collect();
+    for id in hostgroups {
+        sql += &format!(
+            "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES ({id}, 'db{id}');
+"
+        );
     }
     for user in users {
         sql += &format!(
             "INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('{user}', 'x', 10);\n"
         );
     }
-    for rule in page["rules"].as_sequence().unwrap() {
+    for rule in rules {
         let mut rule = rule.as_mapping().unwrap().clone();
         // The table takes none; a configuration does.
         if rule.get("cache_ttl").is_some_and(|ttl| ttl.as_u64() == Some(0)) {

@@ -58,6 +58,8 @@ fn machine(source: &Source, adopted: &Adopted, directory: &Path, files: &[String
         .collect();
     json!({
         "lifted": lifts,
+        "lifted_rows": adopted.lifted.routes.as_ref().map(|(rows, maps)| json!({"rows": rows, "addresses": maps})),
+        "resisted_rows": adopted.lifted.routes_resisted,
         "joined": adopted.lifted.joined,
         "resisted": resisted,
         "source": source.name,
@@ -129,6 +131,14 @@ fn lifted(out: &mut String, source: &Source, adopted: &Adopted) {
         let text = format!("{rules} of {all} rules, proved equal: {}", objects.join(", "));
         line(out, "lifted", &text);
     }
+    if let Some((rows, maps)) = &adopted.lifted.routes {
+        let rows = match rows {
+            1 => "a row".to_owned(),
+            rows => format!("{rows} rows"),
+        };
+        let text = format!("{rows} of fast routing, proved equal: {}", maps.join(", "));
+        line(out, "lifted", &text);
+    }
     for joined in &adopted.lifted.joined {
         line(out, "joined", &format!("{joined}, from two hostgroups"));
     }
@@ -169,7 +179,9 @@ fn resisted(adopted: &Adopted) -> Vec<String> {
             ),
         }
     };
-    by_kind.into_iter().map(line).collect()
+    let rows = adopted.lifted.routes_resisted.iter();
+    let rows = rows.map(|why| format!("rows of fast routing as shard_maps: {why}"));
+    by_kind.into_iter().map(line).chain(rows).collect()
 }
 
 /// `1, 4-7, 9`
