@@ -33,6 +33,7 @@ impl Difference {
     }
 }
 
+const REFUSES: &str = "a shard map refuses executions of prepared statements by this hostgroup";
 const MONITOR_MOVES: &str = "the monitor moves servers between the writers and the readers by itself";
 const GROUP_WEIGHTS: &str = "weights of Galera and group replication rank the writers, so no two are equal";
 const GALERA_OUT: &str = "the monitor sets servers of Galera back to ONLINE, so one that is out has no row";
@@ -70,10 +71,14 @@ pub(crate) fn differences(
     }
     for ((table, what), (hostgroup, _)) in new.iter().filter(|(key, _)| !old.contains_key(*key)) {
         let how = "only in the project".to_owned();
+        let refuses = hostgroup.is_some_and(|id| compiled.refusing(id).is_some());
         differences.push(Difference {
             table: Some(*table),
             what: what.clone(),
-            why: why(source, *table, *hostgroup, &how),
+            why: match refuses {
+                true => Some(REFUSES),
+                false => why(source, *table, *hostgroup, &how),
+            },
             how,
         });
     }

@@ -123,7 +123,9 @@ impl Lifting<'_> {
     /// Lifts what it can of a group.
     fn lift(&mut self, group: &Group) {
         let mut kept = Vec::new();
-        if let Some(run) = self.longest_run(&group.rules.concat()) {
+        if self.whole(group, &group.rules.concat(), &mut kept).is_err()
+            && let Some(run) = self.longest_run(&group.rules.concat())
+        {
             self.run(group, run, &mut kept);
         }
         let is_open = |ids: &&Vec<u32>| !kept.iter().any(|rule| ids.contains(&rule.id));
@@ -185,42 +187,47 @@ impl Lifting<'_> {
 
     /// Lifts as many rules of a group as can be. `kept` has those that the object says already.
     fn group(&mut self, group: &Group, units: &[Vec<u32>], kept: &mut Vec<RuleDraft>) {
-        let rules = units.concat();
-        let wanted: Vec<RuleDraft> = self
+        let Err(why) = self.whole(group, &units.concat(), kept) else {
+            return;
+        };
+        match units {
+            [unit] => self.lifted.resisted.extend(unit.iter().map(|rule| Resisted {
+                address: group.address.clone(),
+                rule: *rule,
+                why: why.clone(),
+            })),
+            _ => {
+                let (first, second) = units.split_at(units.len() / 2);
+                self.group(group, first, kept);
+                self.group(group, second, kept);
+            }
+        }
+    }
+
+    /// Lifts rules of a group, all or none; otherwise the reason. Without rules there is nothing to do.
+    fn whole(&mut self, group: &Group, rules: &[u32], kept: &mut Vec<RuleDraft>) -> Result<(), String> {
+        let (mut all, others): (Vec<RuleDraft>, Vec<RuleDraft>) = self
             .draft
             .rules
             .iter()
-            .filter(|rule| rules.contains(&rule.id))
             .cloned()
-            .collect();
-        if wanted.is_empty() {
-            return;
+            .partition(|rule| rules.contains(&rule.id));
+        if all.is_empty() {
+            return Ok(());
         }
-        let mut all: Vec<RuleDraft> = kept.iter().chain(&wanted).cloned().collect();
+        all.extend(kept.iter().cloned());
         all.sort_by_key(|rule| rule.id);
         let edits = (group.edits)(self.draft, &all.iter().collect::<Vec<_>>());
-        let mut attempt = self.draft.clone();
-        attempt.rules.retain(|rule| !rules.contains(&rule.id));
+        let mut attempt = Draft {
+            rules: others,
+            ..self.draft.clone()
+        };
         edits.into_iter().for_each(|edit| apply(&mut attempt, edit));
-        match self.prove(&attempt) {
-            Ok(built) => {
-                *self.draft = attempt;
-                *self.built = built;
-                *kept = all;
-            }
-            Err(why) => match units {
-                [unit] => self.lifted.resisted.extend(unit.iter().map(|rule| Resisted {
-                    address: group.address.clone(),
-                    rule: *rule,
-                    why: why.clone(),
-                })),
-                _ => {
-                    let (first, second) = units.split_at(units.len() / 2);
-                    self.group(group, first, kept);
-                    self.group(group, second, kept);
-                }
-            },
-        }
+        let built = self.prove(&attempt)?;
+        *self.draft = attempt;
+        *self.built = built;
+        *kept = all;
+        Ok(())
     }
 
     /// The project of a draft, where every statement goes as in the source; otherwise why not.

@@ -7,8 +7,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_rules::{EngineRule, HostgroupId, Role};
 
-use super::matches::only_does;
-use super::policies::{policy, reader_of};
+use super::matches::{conditions, only_does};
+use super::policies::{of_clusters, policy, reader_of};
 use super::{Edit, Group};
 use crate::draft::{Draft, ObjectDraft, RuleDraft};
 use crate::yaml::{Field, Yaml, fields_of};
@@ -127,10 +127,48 @@ fn edits(draft: &Draft, key: Key, rules: &[&RuleDraft]) -> Vec<Edit> {
     let name = format!("by_{}", key.word());
     let applies_to = vec![Field::new(key.scope(), keys(&shards))];
     let map = map(&name, key.word(), applies_to, &shards, None);
-    let policies = reads
-        .into_iter()
-        .map(|(cluster, rules)| policy(draft, cluster, &rules));
+    let policies = policies(draft, key, &name, &reads);
     std::iter::once(map).chain(policies).map(Edit::Object).collect()
+}
+
+/// One policy for all clusters, which a map can follow, where reads are told apart alike on each of them; else one for each.
+fn policies(
+    draft: &Draft,
+    key: Key,
+    name: &str,
+    reads: &BTreeMap<&str, Vec<&RuleDraft>>,
+) -> Vec<ObjectDraft> {
+    let without_key = |rule: &RuleDraft| {
+        let mut row = rule.row.clone();
+        match key {
+            Key::User => row.username = None,
+            Key::Schema => row.schemaname = None,
+        }
+        conditions(draft, &row)
+            .filter(|fields| !fields.is_empty())
+            .map(Yaml::Map)
+    };
+    let distinct = |rules: &Vec<&RuleDraft>| {
+        let mut all: Vec<Yaml> = Vec::new();
+        for one in rules.iter().map(|rule| without_key(rule)) {
+            let one = one?;
+            if !all.contains(&one) {
+                all.push(one);
+            }
+        }
+        Some(all)
+    };
+    let each: Option<Vec<Vec<Yaml>>> = reads.values().map(distinct).collect();
+    match each.as_deref() {
+        Some([first, others @ ..]) if others.iter().all(|other| other == first) => {
+            let clusters: Vec<&str> = reads.keys().copied().collect();
+            vec![of_clusters(name, &clusters, first.clone())]
+        }
+        _ => reads
+            .iter()
+            .map(|(cluster, rules)| policy(draft, cluster, rules))
+            .collect(),
+    }
 }
 
 /// All keys of some shards.

@@ -52,20 +52,22 @@ pub(super) fn policy(draft: &Draft, cluster: &str, rules: &[&RuleDraft]) -> Obje
     let only = rules
         .iter()
         .filter_map(|rule| Some(Yaml::Map(conditions(draft, &rule.row)?)));
+    of_clusters(cluster, &[cluster], only.collect())
+}
+
+/// The policy of some clusters.
+pub(super) fn of_clusters(name: &str, clusters: &[&str], only: Vec<Yaml>) -> ObjectDraft {
     let value = Yaml::Block(vec![
         Field::new(
             "applies_to",
-            Yaml::map([("clusters", Some(Yaml::texts([cluster])))]),
+            Yaml::map([("clusters", Some(Yaml::texts(clusters)))]),
         ),
-        Field::new(
-            "reads",
-            Yaml::Block(vec![Field::new("only", Yaml::List(only.collect()))]),
-        ),
+        Field::new("reads", Yaml::Block(vec![Field::new("only", Yaml::List(only))])),
         Field::new("allow_on_readers", Yaml::List(vec![Yaml::word("unproven")])),
         Field::new("reason", Yaml::text(REASON)),
     ]);
     ObjectDraft {
         section: SECTION,
-        field: Field::new(cluster, value),
+        field: Field::new(name, value),
     }
 }
