@@ -88,7 +88,8 @@ fn group(draft: &Draft, key: Key) -> Option<Group> {
     }
     for rule in active() {
         let own = key.of(&rule.row).and_then(|value| units.get_mut(value));
-        if let Some(unit) = own.filter(|_| reader_of(draft, rule).is_some()) {
+        let is_split = reader_of(draft, rule).is_some() || pinned(draft, key, rule).is_some();
+        if let Some(unit) = own.filter(|_| is_split) {
             unit.push(rule.id);
         }
     }
@@ -113,21 +114,44 @@ fn placed<'d>(draft: &'d Draft, key: Key, rule: &'d RuleDraft) -> Option<(&'d st
         .then_some((value, cluster.name.as_str()))
 }
 
+/// The cluster of a rule that keeps what a pattern matches on the writer, and the pattern.
+fn pinned<'d>(draft: &'d Draft, key: Key, rule: &'d RuleDraft) -> Option<(&'d str, &'d str)> {
+    let row = &rule.row;
+    key.of(row)?;
+    let pattern = row.match_digest.as_deref()?;
+    let bare = RuleDraft {
+        row: EngineRule {
+            match_digest: None,
+            ..row.clone()
+        },
+        ..rule.clone()
+    };
+    let (cluster, role) = draft.place(HostgroupId(row.destination_hostgroup?))?;
+    let is_plain = conditions(draft, row).is_some()
+        && key.is_all(&bare.row)
+        && row.apply
+        && only_does(row, &["destination_hostgroup", "apply"]);
+    (is_plain && role == Role::Writer).then_some((cluster.name.as_str(), pattern))
+}
+
 /// The map of what is placed, and the policies of the clusters whose readers answer some of it.
 fn edits(draft: &Draft, key: Key, rules: &[&RuleDraft]) -> Vec<Edit> {
     let mut shards: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     let mut reads: BTreeMap<&str, Vec<&RuleDraft>> = BTreeMap::new();
+    let mut kept: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
     for &rule in rules {
         if let Some((value, cluster)) = placed(draft, key, rule) {
             shards.entry(cluster).or_default().insert(value);
         } else if let Some(cluster) = reader_of(draft, rule) {
             reads.entry(&cluster.name).or_default().push(rule);
+        } else if let Some((cluster, pattern)) = pinned(draft, key, rule) {
+            kept.entry(cluster).or_default().insert(pattern);
         }
     }
     let name = format!("by_{}", key.word());
     let applies_to = vec![Field::new(key.scope(), keys(&shards))];
     let map = map(&name, key.word(), applies_to, &shards, None);
-    let policies = policies(draft, key, &name, &reads);
+    let policies = policies(draft, key, &name, &reads, &kept);
     std::iter::once(map).chain(policies).map(Edit::Object).collect()
 }
 
@@ -137,20 +161,23 @@ fn policies(
     key: Key,
     name: &str,
     reads: &BTreeMap<&str, Vec<&RuleDraft>>,
+    kept: &BTreeMap<&str, BTreeSet<&str>>,
 ) -> Vec<ObjectDraft> {
-    let without_key = |rule: &RuleDraft| {
+    let without_key = |cluster: &str, rule: &RuleDraft| {
         let mut row = rule.row.clone();
         match key {
             Key::User => row.username = None,
             Key::Schema => row.schemaname = None,
         }
-        conditions(draft, &row)
-            .filter(|fields| !fields.is_empty())
-            .map(Yaml::Map)
+        let mut fields = conditions(draft, &row).filter(|fields| !fields.is_empty())?;
+        if let Some(patterns) = kept.get(cluster) {
+            fields.push(Field::new("except_match_digest", Yaml::texts(patterns)));
+        }
+        Some(Yaml::Map(fields))
     };
-    let distinct = |rules: &Vec<&RuleDraft>| {
+    let distinct = |(cluster, rules): (&&str, &Vec<&RuleDraft>)| {
         let mut all: Vec<Yaml> = Vec::new();
-        for one in rules.iter().map(|rule| without_key(rule)) {
+        for one in rules.iter().map(|rule| without_key(cluster, rule)) {
             let one = one?;
             if !all.contains(&one) {
                 all.push(one);
@@ -158,7 +185,7 @@ fn policies(
         }
         Some(all)
     };
-    let each: Option<Vec<Vec<Yaml>>> = reads.values().map(distinct).collect();
+    let each: Option<Vec<Vec<Yaml>>> = reads.iter().map(distinct).collect();
     match each.as_deref() {
         Some([first, others @ ..]) if others.iter().all(|other| other == first) => {
             let clusters: Vec<&str> = reads.keys().copied().collect();
