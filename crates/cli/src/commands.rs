@@ -9,6 +9,7 @@ mod explain;
 mod fmt;
 mod graph;
 mod history;
+mod import;
 mod init;
 mod lint;
 mod lsp;
@@ -39,6 +40,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
     match &args.command {
         Command::Demo(args) => demo::run(args, ui),
         Command::Init(args) => init::run(args, global, ui),
+        Command::Import(args) => import::run(args, global, ui),
         Command::Fmt(args) => fmt::run(args, global, ui),
         Command::Validate(args) => validate::run(args, global, ui),
         Command::Lint(args) => lint::run(args, global, ui),

@@ -266,7 +266,7 @@ fn json(name: String, path: &str) -> Result<RuleSet, CommandError> {
 }
 
 /// The bytes of a file, or why they cannot be read.
-fn read_limited(path: &str, limit: u64) -> Result<Vec<u8>, CommandError> {
+pub(crate) fn read_limited(path: &str, limit: u64) -> Result<Vec<u8>, CommandError> {
     let unreadable = |error: std::io::Error| unreadable(Path::new(path), &error);
     let mut bytes = Vec::new();
     // One byte more shows that there is more.

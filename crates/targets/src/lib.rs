@@ -3,12 +3,14 @@
 mod admin;
 mod bundled;
 pub mod emit;
+mod live_tables;
 mod pausing;
 pub mod proxysql;
 mod server;
 
 pub use admin::{AdminAddress, Timeouts};
 pub use bundled::BundledTarget;
+pub use live_tables::{LiveTables, LiveTablesError, live_tables};
 pub use pausing::{ProxyAdmin, Unfinished, WatchedServer};
 pub use proxysql::ProxySqlTarget;
 pub use server::{ReplicaStatus, Server, ServerAddress, ServerError};
