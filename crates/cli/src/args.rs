@@ -3,6 +3,7 @@
 mod ask;
 mod bench;
 mod output;
+mod runs;
 mod serve;
 mod simulate;
 mod switchover;
@@ -18,6 +19,7 @@ pub(crate) use self::ask::{
 };
 pub(crate) use self::bench::{Bench, BenchFailover, BenchWhat, Encryption};
 pub(crate) use self::output::{Annotate, Color, Format, ReportFile, ReportKind};
+pub(crate) use self::runs::{History, Rollback, Status};
 pub(crate) use self::serve::{Proxy, ProxyLimits, Refuse};
 pub(crate) use self::simulate::{LagUnit, Simulate};
 pub(crate) use self::switchover::Switchover;
@@ -95,6 +97,7 @@ pub(crate) struct Global {
 pub(crate) enum Command {
     Demo(Demo),
     Init(Init),
+    Import(Import),
     Fmt(Fmt),
     Validate(Validate),
     Lint(Lint),
@@ -111,6 +114,9 @@ pub(crate) enum Command {
     Plan(Plan),
     Show(Show),
     Apply(Apply),
+    Rollback(Rollback),
+    Status(Status),
+    History(History),
     Switchover(Switchover),
     Bench(Bench),
     Proxy(Proxy),
@@ -137,10 +143,12 @@ pub(crate) struct Demo {
 /// Writes a new project that validates and lints clean
 ///
 /// The template `start` is the smallest useful project, with explanations in comments. The other templates are the
-/// examples of the documentation. Existing files are never overwritten.
+/// examples of the documentation. --from writes what a ProxySQL runs today, as `import` does. Existing files are never
+/// overwritten.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  shardwright init\n  shardwright init --list\n  shardwright init --template tenants shop"
+    after_help = "Examples:\n  shardwright init\n  shardwright init --list\n  shardwright init --template tenants shop\n  \
+    shardwright init --from mysql://admin@px-a1.internal:6032 shop"
 )]
 pub(crate) struct Init {
     /// The directory of the new project; default: the directory of -C
@@ -148,9 +156,58 @@ pub(crate) struct Init {
     /// The template to use
     #[arg(long, default_value = "start", value_name = "NAME")]
     pub(crate) template: String,
+    /// An existing rule set to begin with: rules.sql, proxysql.cnf or mysql://admin@host:6032
+    #[arg(long, value_name = "SOURCE", conflicts_with_all = ["template", "list"])]
+    pub(crate) from: Option<String>,
+    #[command(flatten)]
+    pub(crate) adoption: Adoption,
     /// Lists the templates
     #[arg(long)]
     pub(crate) list: bool,
+}
+
+/// Writes an existing rule set as a project
+///
+/// SOURCE is a dump or script for ProxySQL's admin port, a proxysql.cnf, or a running ProxySQL. Clusters, users, settings
+/// and rules are written so that compiling the project gives the rows of the source; what would be different is listed
+/// with the reason. Passwords go into files of the project that git ignores. Nothing of a running ProxySQL is changed.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  shardwright import rules.sql -o shop\n  shardwright import /etc/proxysql.cnf -o shop\n  \
+    PX_ADMIN=… shardwright import mysql://admin@px-a1.internal:6032 --password-env PX_ADMIN -o shop"
+)]
+pub(crate) struct Import {
+    /// rules.sql, proxysql.cnf or mysql://USER@HOST:PORT
+    pub(crate) source: String,
+    /// The directory of the new project
+    #[arg(short, long, value_name = "DIR")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) adoption: Adoption,
+}
+
+/// How an existing rule set becomes a project.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct Adoption {
+    /// The environment variable with the password of the admin account of mysql://…
+    #[arg(long, value_name = "NAME", default_value = "SHARDWRIGHT_ADMIN_PASSWORD")]
+    pub(crate) password_env: String,
+    /// Where passwords of users go: files that git ignores, or variables that you set
+    #[arg(long, value_enum, default_value_t, value_name = "WHERE")]
+    pub(crate) secrets: SecretPlace,
+    /// Keeps every rule in the engine's own columns, instead of lifting rules to policies, maps and throttles
+    #[arg(long)]
+    pub(crate) only_exact: bool,
+}
+
+/// `--secrets`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub(crate) enum SecretPlace {
+    /// Files below secrets/, readable by you only
+    #[default]
+    Files,
+    /// Environment variables, which are listed
+    Env,
 }
 
 /// Formats the project's YAML files: indentation, spacing and quotes
@@ -423,6 +480,9 @@ pub(crate) struct Apply {
     /// Lifts one safety limit, with the reason
     #[arg(long, value_name = "CODE=REASON")]
     pub(crate) allow: Vec<String>,
+    /// Finishes a run that was cut off, exactly as it was planned
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "targets", "take_over", "allow"])]
+    pub(crate) resume: Option<String>,
 }
 
 /// Prints the JSON Schema of the project's files

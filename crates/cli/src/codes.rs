@@ -17,6 +17,60 @@ shardwright_diagnostics::codes! {
     TEAM_TEST_WRONG = "SW821": "a test of a team's rule does not hold";
 }
 
+/// What plans for a live ProxySQL warn of, by the codes of `shardwright_targets::proxysql::codes`.
+const LIVE: &[CodeDoc] = &[
+    page(
+        "SW830",
+        "rows of a live ProxySQL are staged and not live",
+        include_str!("../../../docs/rules/SW830.md"),
+    ),
+    page(
+        "SW831",
+        "a variable takes effect when ProxySQL starts next",
+        include_str!("../../../docs/rules/SW831.md"),
+    ),
+    page(
+        "SW832",
+        "a live ProxySQL does not know a variable",
+        include_str!("../../../docs/rules/SW832.md"),
+    ),
+    page(
+        "SW833",
+        "a password cannot be found",
+        include_str!("../../../docs/rules/SW833.md"),
+    ),
+    page(
+        "SW834",
+        "rows of others contradict a configuration",
+        include_str!("../../../docs/rules/SW834.md"),
+    ),
+    page(
+        "SW835",
+        "rules run for a moment under a setting that is not theirs",
+        include_str!("../../../docs/rules/SW835.md"),
+    ),
+    page(
+        "SW836",
+        "a hostgroup gets the servers of another cluster",
+        include_str!("../../../docs/rules/SW836.md"),
+    ),
+    page(
+        "SW837",
+        "a run has not ended",
+        include_str!("../../../docs/rules/SW837.md"),
+    ),
+    page(
+        "SW838",
+        "clients hold prepared statements that new rules refuse",
+        include_str!("../../../docs/rules/SW838.md"),
+    ),
+    page(
+        "SW839",
+        "objects are left to others",
+        include_str!("../../../docs/rules/SW839.md"),
+    ),
+];
+
 /// Every page, by code.
 pub(crate) fn pages() -> Vec<CodeDoc> {
     let mut pages: Vec<CodeDoc> = [
@@ -26,6 +80,7 @@ pub(crate) fn pages() -> Vec<CodeDoc> {
         shardwright_analysis::CODES,
         shardwright_import::CODES,
         CODES,
+        LIVE,
         REFUSALS,
     ]
     .concat();

@@ -8,6 +8,8 @@ mod diff;
 mod explain;
 mod fmt;
 mod graph;
+mod history;
+mod import;
 mod init;
 mod lint;
 mod lsp;
@@ -16,10 +18,12 @@ mod prove;
 mod proxy;
 mod refuse;
 mod report;
+mod rollback;
 mod route;
 mod schema;
 mod show;
 mod simulate;
+mod status;
 mod switchover;
 mod test;
 mod traffic;
@@ -36,6 +40,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
     match &args.command {
         Command::Demo(args) => demo::run(args, ui),
         Command::Init(args) => init::run(args, global, ui),
+        Command::Import(args) => import::run(args, global, ui),
         Command::Fmt(args) => fmt::run(args, global, ui),
         Command::Validate(args) => validate::run(args, global, ui),
         Command::Lint(args) => lint::run(args, global, ui),
@@ -52,6 +57,9 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Plan(args) => plan::run(args, global, ui),
         Command::Show(args) => show::run(args, ui),
         Command::Apply(args) => apply::run(args, global, ui),
+        Command::Rollback(args) => rollback::run(args, global, ui),
+        Command::Status(args) => status::run(args, global, ui),
+        Command::History(args) => history::run(args, global, ui),
         Command::Switchover(args) => switchover::run(args, global, ui),
         Command::Bench(args) => bench::run(args, ui),
         Command::Proxy(args) => proxy::run(args, global, ui),

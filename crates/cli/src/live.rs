@@ -3,26 +3,121 @@
 use std::time::Duration;
 
 use shardwright_analysis::Finding;
+use shardwright_compiler::Lock;
 use shardwright_plan::{Hazard, Plan, Severity, ShardMove, Target, TargetError, TargetPlan, safety};
 use shardwright_rules::{Address, EngineId, SecretReference};
 use shardwright_secrets::{Access, Secret, resolve};
-use shardwright_targets::{AdminAddress, BundledTarget, Timeouts};
+use shardwright_targets::proxysql::{Identity, Journal, Run};
+use shardwright_targets::{AdminAddress, BundledTarget, ProxySqlTarget, Timeouts};
 use shardwright_topology::model;
 
 use crate::args::{Foreign, Selection};
 use crate::clock;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::ownership::ownership;
 use crate::project::{Built, Opened};
 use crate::ui::Ui;
 
 /// How long a plan can be applied when the project file does not say.
 const DEFAULT_EXPIRY: Duration = Duration::from_secs(6 * 3600);
 
+/// The most objects that one plan removes when the project file does not say: a cluster with its servers, not a project.
+const DEFAULT_MAX_DELETES: usize = 10;
+
 /// A target with the engine that it runs.
 pub(crate) struct Live {
     pub(crate) engine: EngineId,
-    pub(crate) target: Box<dyn Target>,
+    pub(crate) proxy: Proxy,
+}
+
+/// What runs on a target.
+pub(crate) enum Proxy {
+    Bundled(BundledTarget),
+    ProxySql(Box<ProxySqlTarget>),
+}
+
+impl Live {
+    pub(crate) fn target(&mut self) -> &mut dyn Target {
+        match &mut self.proxy {
+            Proxy::Bundled(target) => target,
+            Proxy::ProxySql(target) => target.as_mut(),
+        }
+    }
+
+    /// Its name in the project file.
+    pub(crate) fn name(&self) -> &str {
+        match &self.proxy {
+            Proxy::Bundled(target) => target.name(),
+            Proxy::ProxySql(target) => target.name(),
+        }
+    }
+
+    /// Says which rows of it the project owns, according to a lock.
+    pub(crate) fn manage(&mut self, opened: &Opened, lock: &Lock) -> Result<(), CommandError> {
+        if let Proxy::ProxySql(target) = &mut self.proxy {
+            let file = &opened.project.file;
+            target.manage(file.project.as_deref().map(str::to_owned), ownership(file, lock)?);
+        }
+        Ok(())
+    }
+
+    /// Says where the state of its runs is kept, and names the next one.
+    pub(crate) fn keep_runs(&mut self, opened: &Opened) -> Result<(), CommandError> {
+        if let Proxy::ProxySql(target) = &mut self.proxy {
+            target.keep_runs(journal(opened), identity(opened)?);
+        }
+        Ok(())
+    }
+}
+
+/// The runs of the project.
+pub(crate) fn journal(opened: &Opened) -> Journal {
+    Journal::new(&opened.directory.join(&*opened.project.file.state.dir))
+}
+
+/// A run by its name, and the target that it is of.
+pub(crate) fn run(opened: &Opened, name: &str) -> Result<(Run, ProxySqlTarget), CommandError> {
+    let run = journal(opened).run(name);
+    let run = run.map_err(|error| {
+        CommandError::failed(error.to_string()).hint("shardwright history lists the runs")
+    })?;
+    let selection = Selection {
+        targets: vec![run.record.target.clone()],
+    };
+    for mut live in targets(opened, &selection)? {
+        live.keep_runs(opened)?;
+        if let Proxy::ProxySql(target) = live.proxy {
+            return Ok((run, *target));
+        }
+    }
+    let message = format!("target {} is a bundled proxy: it has no runs", run.record.target);
+    Err(CommandError::new(Exit::Refused, message)
+        .hint("apply the former state of the project: git revert, then apply"))
+}
+
+/// A run that begins now. Two runs of one second have other names.
+fn identity(opened: &Opened) -> Result<Identity, CommandError> {
+    let mut random = [0; 4];
+    getrandom::fill(&mut random)
+        .map_err(|error| CommandError::failed(format!("no random numbers for the name of a run: {error}")))?;
+    let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
+    let now = clock::now();
+    let host =
+        std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "localhost".to_owned());
+    let user = ["USER", "LOGNAME"]
+        .into_iter()
+        .find_map(|name| std::env::var(name).ok());
+    Ok(Identity {
+        run: format!("{}-{digits}", now.strftime("%Y%m%d-%H%M%S")),
+        by: format!(
+            "{}@{}",
+            user.unwrap_or_else(|| "somebody".to_owned()),
+            host.trim()
+        ),
+        at: now.to_string(),
+        commit: crate::commit::head(&opened.directory),
+    })
 }
 
 /// The selected targets of the project file.
@@ -74,22 +169,33 @@ pub(crate) fn bundled_targets(
 
 fn live(opened: &Opened, target: &model::Target) -> Result<Live, CommandError> {
     let engine = crate::project::engine(target.engine.as_str())?;
-    if engine != EngineId::Bundled {
-        return Err(CommandError::failed(format!(
-            "target {}: {engine} cannot be applied to over its admin port yet",
-            target.name
-        ))
-        .hint(format!(
-            "shardwright compile --engine {engine} --emit sql writes the statements; or choose with --target"
-        )));
-    }
-    Ok(Live {
-        engine,
-        target: Box::new(bundled(opened, target)?),
-    })
+    let proxy = match engine {
+        EngineId::Bundled => Proxy::Bundled(bundled(opened, target)?),
+        EngineId::Proxysql27 | EngineId::Proxysql30 => {
+            let (address, password) = admin_port(opened, target)?;
+            let base = opened.directory.clone();
+            let (name, user) = (&*target.name, &*target.user);
+            let target = ProxySqlTarget::new(name, engine, address, user, password, base);
+            Proxy::ProxySql(Box::new(target))
+        }
+    };
+    let mut live = Live { engine, proxy };
+    live.manage(opened, opened.lock())?;
+    Ok(live)
 }
 
 fn bundled(opened: &Opened, target: &model::Target) -> Result<BundledTarget, CommandError> {
+    let (address, password) = admin_port(opened, target)?;
+    Ok(BundledTarget::new(
+        &*target.name,
+        address,
+        &*target.user,
+        password,
+        Timeouts::default(),
+    ))
+}
+
+fn admin_port(opened: &Opened, target: &model::Target) -> Result<(AdminAddress, Secret), CommandError> {
     let address = AdminAddress::parse(&target.admin).ok_or_else(|| {
         CommandError::new(
             Exit::BadProject,
@@ -104,13 +210,7 @@ fn bundled(opened: &Opened, target: &model::Target) -> Result<BundledTarget, Com
         &format!("target {}: password", target.name),
         &target.password,
     )?;
-    Ok(BundledTarget::new(
-        &*target.name,
-        address,
-        &*target.user,
-        password,
-        Timeouts::default(),
-    ))
+    Ok((address, password))
 }
 
 /// A secret of the project file; `what` says which in messages.
@@ -163,21 +263,28 @@ pub(crate) fn plan(
     let mut refused = Vec::new();
     let mut builds: Vec<(EngineId, Built)> = Vec::new();
     let mut parts = Vec::with_capacity(live.len());
-    for Live { engine, target } in live.iter_mut() {
-        if !builds.iter().any(|(built, _)| built == engine) {
-            let built = opened.build(*engine, ui)?;
+    for live in live.iter_mut() {
+        let engine = live.engine;
+        if !builds.iter().any(|(built, _)| *built == engine) {
+            let built = opened.build(engine, ui)?;
             if lock != LockUse::Ignore {
                 opened.keep_lock(&built.compiled.lock, lock == LockUse::Check)?;
             }
-            builds.push((*engine, built));
+            builds.push((engine, built));
         }
         let (_, built) = builds
             .iter()
-            .find(|(built, _)| built == engine)
+            .find(|(built, _)| *built == engine)
             .expect("built above");
+        live.manage(opened, &built.compiled.lock)?;
+        let target = live.target();
         let observed = target.observe().map_err(|error| unreachable(&error))?;
         refused.extend(of_another(target.name(), observed.project.as_deref(), project));
-        let part = TargetPlan::new(target.name(), &observed, &built.configuration, hazards(built));
+        let desired = &built.configuration;
+        let assessment = target
+            .assess(&observed, desired)
+            .map_err(|error| unreachable(&error))?;
+        let part = TargetPlan::assessed(target.name(), &observed, desired, assessment, hazards(built));
         parts.push((part.for_project(project), built.configuration.clone()));
     }
     if foreign == Foreign::Refuse && !refused.is_empty() {
@@ -240,7 +347,7 @@ fn expiry(opened: &Opened) -> Duration {
 pub(crate) fn limits(opened: &Opened) -> safety::Limits {
     let safety = &opened.project.file.safety;
     safety::Limits {
-        max_deletes: safety.deletes_max.map(|n| n as usize),
+        max_deletes: Some(safety.deletes_max.map_or(DEFAULT_MAX_DELETES, |n| n as usize)),
         protect: safety
             .protect
             .iter()

@@ -5,6 +5,7 @@ mod args;
 mod clock;
 mod codes;
 mod commands;
+mod commit;
 mod error;
 mod exit;
 mod files;

@@ -387,6 +387,11 @@ impl Opened {
         replace_file(&path, lock.to_string().as_bytes())
     }
 
+    /// The lock as it is on disk.
+    pub(crate) fn lock(&self) -> &Lock {
+        &self.lock
+    }
+
     /// Whether compiling left the lock as it is on disk.
     pub(crate) fn lock_is_current(&self, lock: &Lock) -> bool {
         *lock == self.lock

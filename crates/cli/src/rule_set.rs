@@ -266,7 +266,7 @@ fn json(name: String, path: &str) -> Result<RuleSet, CommandError> {
 }
 
 /// The bytes of a file, or why they cannot be read.
-fn read_limited(path: &str, limit: u64) -> Result<Vec<u8>, CommandError> {
+pub(crate) fn read_limited(path: &str, limit: u64) -> Result<Vec<u8>, CommandError> {
     let unreadable = |error: std::io::Error| unreadable(Path::new(path), &error);
     let mut bytes = Vec::new();
     // One byte more shows that there is more.
@@ -331,15 +331,12 @@ fn of_target(
         );
     };
     let observed = target
-        .target
+        .target()
         .observe()
         .map_err(|error| live::unreachable(&error))?;
-    let configuration = observed.configuration.ok_or_else(|| {
-        CommandError::failed(format!(
-            "target {} runs no configuration yet",
-            target.target.name()
-        ))
-    })?;
+    let configuration = observed
+        .configuration
+        .ok_or_else(|| CommandError::failed(format!("target {} runs no configuration yet", target.name())))?;
     Ok(RuleSet {
         name,
         configuration: Arc::new(configuration),

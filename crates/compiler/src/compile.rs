@@ -128,9 +128,13 @@ impl Compilation<'_> {
             outputs,
             reference_users,
         } = lowered;
-        let taken = &program.hostgroups;
-        let refusing =
+        let written = proxysql::refusing_hostgroups::written(&program, &mut report);
+        let taken = program.hostgroups.iter().map(|hostgroup| hostgroup.id);
+        let taken = taken.chain(written.iter().map(|hostgroup| hostgroup.id));
+        let mut refusing =
             proxysql::refusing_hostgroups::hostgroups(&reasons, topology, ids, taken, &mut lock, &mut report);
+        // Rules name those that are compiled by their places.
+        refusing.extend(written);
         let numbered = sequence.number(&draft, ids, &mut lock, &refusing, &mut report);
         let mut chains = BTreeMap::from([(0, "start".to_owned())]);
         let flags = numbered.flags.iter();

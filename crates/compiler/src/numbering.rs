@@ -12,7 +12,7 @@ use shardwright_rules::{
 };
 use shardwright_topology::model::{IdRanges, OriginId};
 
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{Diagnostics, NUMBERS};
 use crate::draft::{ChainRef, Draft, DraftRoute, DraftRule, Stretch};
 use crate::program::{RawBlock, RawRow};
 
@@ -21,6 +21,15 @@ use crate::program::{RawBlock, RawRow};
 pub(crate) struct Sequence {
     rules: Vec<SequencedRule>,
     routes: Vec<DraftRoute>,
+    raw_routes: Vec<WrittenRoute>,
+}
+
+/// A row of fast routing that is written, with the chain that its flag 0 means where that is not the first.
+#[derive(Debug)]
+struct WrittenRoute {
+    origin: OriginId,
+    zero: Option<ChainRef>,
+    route: FastRoute,
 }
 
 /// A graph, and where its rules came from.
@@ -79,6 +88,12 @@ impl Sequence {
         for row in &block.rules {
             self.rules.push(raw(row, zero));
         }
+        self.raw_routes
+            .extend(block.routes.iter().map(|raw| WrittenRoute {
+                origin: raw.origin,
+                zero: zero.filter(|_| raw.route.flag_in == 0),
+                route: raw.route.clone(),
+            }));
     }
 
     /// Adds rows of fast routing.
@@ -188,6 +203,9 @@ impl Sequence {
             })
             .collect();
         graph.fast_routing.sort();
+        for written in self.raw_routes {
+            written_route(written, &flags, &mut graph.fast_routing, report);
+        }
         Numbered {
             graph,
             flags,
@@ -207,6 +225,9 @@ impl Sequence {
         for flag in self.rules.iter().flat_map(written_flags) {
             probe.take(flag);
         }
+        for raw in self.raw_routes.iter().filter(|raw| raw.zero.is_none()) {
+            probe.take(raw.route.flag_in);
+        }
         let mut chains: Vec<ChainRef> = Vec::new();
         let mut seen = HashSet::from([Draft::START]);
         let mentioned = self.rules.iter().flat_map(|rule| {
@@ -220,6 +241,7 @@ impl Sequence {
         chains.extend(
             mentioned
                 .chain(self.routes.iter().map(|route| route.chain))
+                .chain(self.raw_routes.iter().filter_map(|raw| raw.zero))
                 .filter(|chain| seen.insert(*chain)),
         );
         let engine = report.engine;
@@ -259,6 +281,32 @@ impl Sequence {
             lock.set(name(chain), flag);
         }
         flags
+    }
+}
+
+/// Adds a row that is written. A user, a schema and a flag have one row.
+fn written_route(
+    WrittenRoute { origin, zero, route }: WrittenRoute,
+    flags: &HashMap<ChainRef, u32>,
+    rows: &mut Vec<FastRoute>,
+    report: &mut Diagnostics<'_>,
+) {
+    let route = FastRoute {
+        flag_in: zero.map_or(route.flag_in, |chain| flags[&chain]),
+        ..route
+    };
+    fn key(row: &FastRoute) -> (&str, &str, u32) {
+        (&row.username, &row.schemaname, row.flag_in)
+    }
+    match rows.binary_search_by(|row| key(row).cmp(&key(&route))) {
+        Ok(at) => {
+            let message = format!(
+                "{} has a row of fast routing for the same user, schema and flag",
+                rows[at].address
+            );
+            report.error(NUMBERS, origin, "schemaname", message);
+        }
+        Err(at) => rows.insert(at, route),
     }
 }
 

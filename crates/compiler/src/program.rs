@@ -13,9 +13,12 @@ mod user;
 
 pub(crate) use globals::Globals;
 
+use std::collections::BTreeSet;
+
 use shardwright_ids::Lock;
 use shardwright_rules::{
-    Address, Cluster, EngineRule, Hostgroup, HostgroupId, MapStep, Role, RoleStep, Scope, User,
+    Address, Cluster, EngineRule, FastRoute, Hostgroup, HostgroupId, MapStep, RefusingHostgroup, Role,
+    RoleStep, Scope, User,
 };
 use shardwright_topology::model::{self as model, BlockPlace, OnUnsupported, OriginId};
 
@@ -36,6 +39,8 @@ pub(crate) struct Program {
     pub maps: Vec<Section<Box<MapStep>>>,
     /// In written order.
     pub roles: Vec<Section<RoleStep>>,
+    /// The policies that send what they match to readers, whatever it is.
+    pub unproven: BTreeSet<Address>,
     /// Later ones win over earlier ones.
     pub effects: Vec<Section<Effect>>,
     /// By user.
@@ -70,6 +75,26 @@ pub(crate) struct RawBlock {
     pub at: BlockPlace,
     /// Active rules in order.
     pub rules: Vec<RawRow>,
+    /// Rows of fast routing.
+    pub routes: Vec<RawRoute>,
+    /// Hostgroups that refuse, with where they were written.
+    pub refusing: Vec<(OriginId, RefusingHostgroup)>,
+}
+
+impl RawBlock {
+    /// Whether it has neither rules nor rows of fast routing.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.rules.is_empty() && self.routes.is_empty()
+    }
+}
+
+/// A row of fast routing as it is written.
+#[derive(Debug)]
+pub(crate) struct RawRoute {
+    /// Where it was written.
+    pub origin: OriginId,
+    /// The row.
+    pub route: FastRoute,
 }
 
 /// A raw rule with the columns that are not part of [`EngineRule`].
@@ -103,6 +128,7 @@ impl Program {
         users.sort_by(|a, b| a.name.cmp(&b.name));
         let maps = map::sections(topology, report);
         let roles = policy::roles(topology, report);
+        let unproven = policy::unproven(topology, report);
         let effects = effects::effects(topology, &hostgroup_of, report);
         let firewall = firewall::users(topology, report);
         let blocks = raw::blocks(topology, &hostgroup_of, report);
@@ -113,6 +139,7 @@ impl Program {
             users,
             maps,
             roles,
+            unproven,
             effects,
             firewall,
             blocks,

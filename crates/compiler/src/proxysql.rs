@@ -49,7 +49,7 @@ pub(crate) fn lower(
     let has_last = program
         .blocks
         .iter()
-        .any(|block| block.at == BlockPlace::AfterAll && !block.rules.is_empty());
+        .any(|block| block.at == BlockPlace::AfterAll && !block.is_empty());
     let last = has_last.then(|| chains.draft.chain("query_rules.after_all"));
     let guards = guard::annotation_guards(&mut chains, program);
     let effects = usable_effects(program, report);

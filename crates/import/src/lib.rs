@@ -18,7 +18,8 @@ mod store;
 use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_diagnostics::{Diagnostic, FileId, Problems, Sources, Span};
-use shardwright_rules::{Configuration, EngineId};
+use shardwright_rules::{Configuration, EngineId, Rule};
+use shardwright_secrets::Secret;
 
 pub use codes::CODES;
 
@@ -62,6 +63,21 @@ pub struct RuleFile {
     pub unmodelled: Vec<String>,
     /// Comments and what they can be about.
     pub layout: Layout,
+    /// What stands beside the configuration: for who writes a project of it.
+    pub beside: Beside,
+}
+
+/// What a rule set holds and a [`Configuration`] does not.
+#[derive(Debug, Default)]
+pub struct Beside {
+    /// Passwords of users, as the table holds them: in the clear, or as a hash. Users without one are not here.
+    pub passwords: BTreeMap<String, Secret>,
+    /// The password of the monitor's account.
+    pub monitor_password: Option<Secret>,
+    /// Rules that are not active, by id.
+    pub inactive: Vec<Rule>,
+    /// What was passed over, in words, one for each place.
+    pub passed_over: Vec<String>,
 }
 
 /// How a file is laid out, for what its comments say to this program.
@@ -120,6 +136,7 @@ pub fn read(
         sources.conceal(secret);
     }
     let mut read = lift::lift(&store, engine, file, problems, &ran.without_active);
+    read.beside.passed_over = passed_over::messages(&read.problems);
     read.problems = passed_over::counted(&read.problems);
     read.layout = ran.layout;
     read.layout.parts.sort_by_key(|part| part.start);
@@ -148,6 +165,7 @@ impl RuleFile {
             problems,
             unmodelled: Vec::new(),
             layout: Layout::default(),
+            beside: Beside::default(),
         }
     }
 }

@@ -15,7 +15,7 @@ use shardwright_rules::{Address, Configuration, EngineId};
 use crate::codes::{IGNORED, MISREAD, SYNTAX, UNMODELLED};
 use crate::lift::variables::Variables;
 use crate::store::{Row, Store};
-use crate::{Layout, RuleFile};
+use crate::{Beside, Layout, RuleFile};
 
 /// What the tables mean to an engine.
 /// `without_active`: rows of rules whose INSERT does not name the column.
@@ -33,6 +33,7 @@ pub(crate) fn lift(
         origins: BTreeMap::new(),
         problems,
         unmodelled: Vec::new(),
+        beside: Beside::default(),
     };
     let variables = Variables::read(&mut lift);
     rules::lift(&mut lift, without_active);
@@ -47,6 +48,7 @@ pub(crate) fn lift(
         problems: lift.problems,
         unmodelled: lift.unmodelled,
         layout: Layout::default(),
+        beside: lift.beside,
     }
 }
 
@@ -58,6 +60,7 @@ struct Lift<'s> {
     origins: BTreeMap<String, Span>,
     problems: Problems,
     unmodelled: Vec<String>,
+    beside: Beside,
 }
 
 impl Lift<'_> {

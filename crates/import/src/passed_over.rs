@@ -7,6 +7,15 @@ use crate::codes::IGNORED;
 /// Kinds that the notes name.
 const MOST_NAMED: usize = 8;
 
+/// What was passed over, in the order of the file.
+pub(crate) fn messages(problems: &Problems) -> Vec<String> {
+    let passed = problems.sorted().into_iter();
+    passed
+        .filter(|problem| problem.code == IGNORED)
+        .map(|problem| problem.message.clone())
+        .collect()
+}
+
 /// The problems with one note in place of each part that was passed over.
 pub(crate) fn counted(problems: &Problems) -> Problems {
     let mut kept = Problems::new();

@@ -1,7 +1,7 @@
 //! Does a plan to a target: compare, send, read back; and finds out what happened when no answer comes.
 
 use crate::{
-    Action, Applied, ApplyError, ApplyReport, Change, Observed, Outcome, Plan, Problem, Target, diff,
+    Action, Applied, ApplyError, ApplyReport, Change, Effect, Observed, Outcome, Plan, Problem, Target,
 };
 
 /// How often a change is sent when answers get lost. Sending it again is harmless, because it names the base.
@@ -80,6 +80,9 @@ impl Run<'_> {
         };
         self.report.before = Some(observed.base());
         self.report.after = Some(observed.base());
+        if let Some(message) = self.target.unfinished() {
+            return (Outcome::Contended, message);
+        }
         if observed.base() != change.plan.base {
             return (Outcome::Stale, moved(change, &observed));
         }
@@ -132,11 +135,19 @@ impl Run<'_> {
         match error {
             ApplyError::NotSent(_) => (Outcome::NotSent, message),
             ApplyError::Stale(_) => (Outcome::Stale, message),
-            ApplyError::Contended(_) => (Outcome::Contended, message),
-            ApplyError::Foreign(_) => (Outcome::Refused, message),
+            ApplyError::Contended(_) | ApplyError::Blocked(_) => (Outcome::Contended, message),
+            ApplyError::Foreign(_) | ApplyError::Refused(_) => (Outcome::Refused, message),
             ApplyError::Invalid { address, reason } => {
                 self.report.problems.push(Problem { address, reason });
                 (Outcome::Rejected, message)
+            }
+            ApplyError::Restored(_) => {
+                self.report.after = self.report.before.clone();
+                (Outcome::Restored, message)
+            }
+            ApplyError::Mixed(_) => {
+                self.report.after = None;
+                (Outcome::Mixed, message)
             }
             ApplyError::Failed(_) | ApplyError::Lost(_) => match self.look(change) {
                 Ok(Live::Base) => (Outcome::Restored, message),
@@ -163,7 +174,14 @@ impl Run<'_> {
             }
         };
         self.report.after = Some(observed.base());
-        let problems = differences(&observed, change);
+        let problems = match self.differences(&observed, change) {
+            Ok(problems) => problems,
+            Err(error) => {
+                let message =
+                    format!("generation {generation} was acknowledged but cannot be compared: {error}");
+                return (Outcome::Unverified, message);
+            }
+        };
         if problems.is_empty() {
             return (
                 Outcome::Applied,
@@ -192,27 +210,32 @@ impl Run<'_> {
         self.report.after = Some(observed.base());
         Ok(if observed.base() == change.plan.base {
             Live::Base
-        } else if differences(&observed, change).is_empty() {
+        } else if self.differences(&observed, change)?.is_empty() {
             Live::Desired
         } else {
             Live::Other
         })
     }
+
+    fn differences(&mut self, observed: &Observed, change: &Change<'_>) -> Result<Vec<Problem>, String> {
+        if observed.generation == 0 {
+            return Ok(vec![Problem {
+                address: None,
+                reason: "the target runs no configuration".into(),
+            }]);
+        }
+        let assessment = self.target.assess(observed, change.desired);
+        let effects = assessment.map_err(|error| error.to_string())?.difference.effects;
+        Ok(problems(observed, change, effects))
+    }
 }
 
-fn differences(observed: &Observed, change: &Change<'_>) -> Vec<Problem> {
-    let Some(live) = &observed.configuration else {
-        return vec![Problem {
-            address: None,
-            reason: "the target runs no configuration".into(),
-        }];
-    };
+fn problems(observed: &Observed, change: &Change<'_>, effects: Vec<Effect>) -> Vec<Problem> {
     let owner = (observed.project != change.plan.project).then(|| Problem {
         address: Some("project".into()),
         reason: "is another one".into(),
     });
-    let effects = diff(live, change.desired).into_iter();
-    let said = effects.map(|effect| Problem {
+    let said = effects.into_iter().map(|effect| Problem {
         reason: match effect.action {
             Action::Add => "is missing".into(),
             Action::Change => "has other values".into(),

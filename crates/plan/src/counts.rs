@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shardwright_rules::{Configuration, Hostgroup, HostgroupId};
+use shardwright_rules::{Address, Configuration, Hostgroup, HostgroupId};
 
 use crate::objects::Objects;
 use crate::{Action, Effect, ObjectKind, RowKey};
@@ -69,15 +69,42 @@ impl Counts {
             ..Self::default()
         };
         counts.totals(observed.1, desired.1);
+        counts.note(effects);
+        counts
+    }
+
+    /// Counts of effects that were found row by row. `objects` and `rows` are all that exist before or after.
+    pub fn of_rows<'a>(
+        effects: &[Effect],
+        objects: impl IntoIterator<Item = &'a Address>,
+        rows: impl IntoIterator<Item = &'a RowKey>,
+    ) -> Self {
+        let mut counts = Self::default();
+        for address in objects {
+            if let Some(count) = counts.of(ObjectKind::of(address)) {
+                count.total += 1;
+            }
+        }
+        for row in rows {
+            if let Some(count) = counts.of_row(row) {
+                count.total += 1;
+            }
+        }
+        counts.note(effects);
+        counts
+    }
+
+    fn note(&mut self, effects: &[Effect]) {
         for effect in effects {
-            if let Some(count) = counts.of(effect.kind()) {
+            if let Some(count) = self.of(effect.kind()) {
                 count.note(effect.action);
             }
             for row in &effect.rows {
-                counts.of_row(&row.row).note(row.action);
+                if let Some(count) = self.of_row(&row.row) {
+                    count.note(row.action);
+                }
             }
         }
-        counts
     }
 
     fn totals(&mut self, observed: &Objects, desired: &Objects) {
@@ -94,7 +121,9 @@ impl Counts {
         rows.sort_unstable();
         rows.dedup();
         for row in rows {
-            self.of_row(row).total += 1;
+            if let Some(count) = self.of_row(row) {
+                count.total += 1;
+            }
         }
     }
 
@@ -108,10 +137,12 @@ impl Counts {
         }
     }
 
-    fn of_row(&mut self, row: &RowKey) -> &mut Count {
+    fn of_row(&mut self, row: &RowKey) -> Option<&mut Count> {
         match row {
-            RowKey::Rule(_) => &mut self.rules,
-            RowKey::FastRoute { .. } => &mut self.fast_routes,
+            RowKey::Rule(_) => Some(&mut self.rules),
+            RowKey::FastRoute { .. } => Some(&mut self.fast_routes),
+            // Its object is counted.
+            RowKey::Row { .. } => None,
         }
     }
 }

@@ -31,9 +31,14 @@ pub fn compare(observed: &Configuration, desired: &Configuration) -> Difference 
     if effects.is_empty() && observed != desired {
         effects.push(arrangement(observed, desired));
     }
-    effects.sort_unstable_by(|a, b| listing_order(&a.address, &b.address));
+    sort(&mut effects);
     let counts = Counts::new((observed, &old), (desired, &new), &effects);
     Difference { effects, counts }
+}
+
+/// The order in which effects are listed.
+pub fn sort(effects: &mut [Effect]) {
+    effects.sort_unstable_by(|a, b| listing_order(&a.address, &b.address));
 }
 
 /// What objects do not show, such as the order in which shards are listed to clients, still makes a difference.

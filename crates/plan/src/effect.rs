@@ -90,4 +90,11 @@ pub enum RowKey {
         /// Flag at the end of the rules.
         flag_in: u32,
     },
+    /// A row of another table.
+    Row {
+        /// The table.
+        table: String,
+        /// The values of its key, in the order of the table.
+        key: Vec<String>,
+    },
 }

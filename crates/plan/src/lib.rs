@@ -5,6 +5,7 @@
 //! says why not; nothing here does I/O besides the methods of that trait.
 
 mod apply;
+mod assessment;
 mod counts;
 mod diff;
 mod digest;
@@ -22,14 +23,15 @@ mod shard_move;
 mod target;
 
 pub use apply::{apply, cannot_move};
+pub use assessment::{Assessment, Hazard, Step};
 pub use counts::{Count, Counts};
-pub use diff::{Difference, compare, diff};
+pub use diff::{Difference, compare, diff, sort};
 pub use effect::{Action, Effect, Facts, RowChange, RowKey};
 pub use jiff::Timestamp;
 pub use kind::ObjectKind;
 pub use observed::{Base, Observed};
 pub use outcome::{ApplyReport, Outcome, Problem};
-pub use plan::{Change, Cost, Hazard, Meaning, Plan, SCHEMA_VERSION, Step, TargetPlan};
+pub use plan::{Change, Cost, Meaning, Plan, SCHEMA_VERSION, TargetPlan};
 pub use saved::{LoadError, MAX_PLAN_BYTES};
 pub use schema::schemas;
 pub use shard_move::ShardMove;

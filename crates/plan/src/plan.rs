@@ -5,13 +5,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use jiff::Timestamp;
-use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shardwright_rules::{Address, Configuration, EngineId};
-use shardwright_vocabulary::{Severity, Words};
+use shardwright_rules::{Configuration, EngineId};
 
 use crate::digest::sha256_hex;
-use crate::{Action, Base, Counts, Difference, Effect, Facts, Observed, ShardMove, compare};
+use crate::{Action, Assessment, Base, Counts, Difference, Effect, Facts, Hazard, Observed, ShardMove, Step};
 
 /// The version of the saved form; raised when an old reader would misread a new plan.
 pub const SCHEMA_VERSION: u32 = 1;
@@ -96,27 +95,6 @@ pub struct Meaning {
     pub summary: Option<String>,
 }
 
-/// Something risky about the desired configuration, or something that the target cannot hold.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(deny_unknown_fields)]
-pub struct Hazard {
-    /// The finding's code.
-    pub code: String,
-    /// How grave it is.
-    #[schemars(schema_with = "severity")]
-    pub severity: Severity,
-    /// What it is, human-readable.
-    pub message: String,
-    /// The object that it is about.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schemars(with = "Option<String>")]
-    pub address: Option<Address>,
-}
-
-fn severity(_: &mut SchemaGenerator) -> Schema {
-    json_schema!({"type": "string", "enum": Severity::words()})
-}
-
 /// Pattern evaluations per statement before and after, in thousandths so that a plan holds no rounded numbers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
@@ -129,18 +107,6 @@ pub struct Cost {
     pub worst_before: u64,
     /// Most after.
     pub worst_after: u64,
-}
-
-/// One thing that is done to a target.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "snake_case")]
-pub enum Step {
-    /// Read what the target runs and compare it with the base.
-    CompareBase,
-    /// Replace everything in one request that names the base.
-    Swap,
-    /// Read the target again: nothing may differ from the desired configuration.
-    Verify,
 }
 
 /// A target's part of a plan with the configuration that it is about.
@@ -229,15 +195,24 @@ impl TargetPlan {
     /// Plans the way from what was observed of a target to `desired`; before its first configuration a target counts
     /// as empty.
     pub fn new(name: &str, observed: &Observed, desired: &Configuration, hazards: Vec<Hazard>) -> Self {
-        let empty;
-        let current = match &observed.configuration {
-            Some(configuration) => configuration,
-            None => {
-                empty = Configuration::empty(desired.engine);
-                &empty
-            }
-        };
-        let Difference { effects, counts } = compare(current, desired);
+        let assessment = Assessment::of_whole(observed, desired);
+        Self::assessed(name, observed, desired, assessment, hazards)
+    }
+
+    /// The same with what the target itself says about the way; `hazards` are those of the configuration.
+    pub fn assessed(
+        name: &str,
+        observed: &Observed,
+        desired: &Configuration,
+        assessment: Assessment,
+        mut hazards: Vec<Hazard>,
+    ) -> Self {
+        let Assessment {
+            difference: Difference { effects, counts },
+            hazards: of_target,
+            steps,
+        } = assessment;
+        hazards.extend(of_target);
         Self {
             name: name.to_owned(),
             engine: desired.engine,
@@ -245,7 +220,7 @@ impl TargetPlan {
             project: observed.project.clone(),
             desired: desired.fingerprint(),
             effect_digest: effect_digest(name, desired.engine, &effects),
-            steps: steps(&effects),
+            steps: if effects.is_empty() { Vec::new() } else { steps },
             effects,
             counts,
             hazards,
@@ -277,21 +252,24 @@ impl TargetPlan {
         };
         self.effects.insert(0, effect);
         self.effect_digest = self.computed_effect_digest();
-        self.steps = steps(&self.effects);
+        if self.steps.is_empty() {
+            self.steps = match self.engine {
+                EngineId::Bundled => vec![Step::CompareBase, Step::Swap, Step::Verify],
+                _ => vec![
+                    Step::CompareBase,
+                    Step::Reserve,
+                    Step::Switch,
+                    Step::Verify,
+                    Step::Save,
+                ],
+            };
+        }
         self
     }
 
     /// What [`TargetPlan::effect_digest`] must be.
     pub(crate) fn computed_effect_digest(&self) -> String {
         effect_digest(&self.name, self.engine, &self.effects)
-    }
-}
-
-fn steps(effects: &[Effect]) -> Vec<Step> {
-    if effects.is_empty() {
-        Vec::new()
-    } else {
-        vec![Step::CompareBase, Step::Swap, Step::Verify]
     }
 }
 

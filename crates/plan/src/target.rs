@@ -1,9 +1,9 @@
 //! What a plan is applied to.
 
-use shardwright_rules::Address;
+use shardwright_rules::{Address, Configuration};
 use thiserror::Error;
 
-use crate::{Change, Observed};
+use crate::{Assessment, Change, Observed};
 
 /// Something that runs a configuration and can be given another one.
 pub trait Target {
@@ -12,6 +12,20 @@ pub trait Target {
 
     /// Reads what it runs.
     fn observe(&mut self) -> Result<Observed, TargetError>;
+
+    /// What would be different between what was observed last and `desired`, and what the target has to say about that.
+    /// Unless a target says otherwise, it runs configurations whole.
+    ///
+    /// # Errors
+    /// It cannot be asked, or cannot hold the configuration.
+    fn assess(&mut self, observed: &Observed, desired: &Configuration) -> Result<Assessment, TargetError> {
+        Ok(Assessment::of_whole(observed, desired))
+    }
+
+    /// An earlier change that has not ended, and what to do about it; nothing else is applied before that.
+    fn unfinished(&mut self) -> Option<String> {
+        None
+    }
 
     /// Replaces what it runs, when that is still the base of `change`. It is all or nothing, whatever the error,
     /// and giving the same change again is harmless.
@@ -51,9 +65,15 @@ pub enum ApplyError {
     /// Another change is being made; nothing was changed.
     #[error("another change is being made: {0}")]
     Contended(String),
+    /// Somebody has to end something first; nothing was changed.
+    #[error("{0}")]
+    Blocked(String),
     /// It belongs to another project than the plan was made for; nothing was changed.
     #[error("the target is another project's: {0}")]
     Foreign(String),
+    /// Something about it stands against the change; nothing was changed.
+    #[error("{0}")]
+    Refused(String),
     /// The configuration is not one that the target can run; nothing was changed.
     #[error("the target rejects the configuration: {reason}")]
     Invalid {
@@ -62,6 +82,12 @@ pub enum ApplyError {
         /// What is wrong with it.
         reason: String,
     },
+    /// The target tried and could not; it is at its former state again.
+    #[error("{0}")]
+    Restored(String),
+    /// The target tried and could not, and what it runs now is neither the former state nor the new one, or is unknown.
+    #[error("{0}")]
+    Mixed(String),
     /// The target tried and could not.
     #[error("the target failed: {0}")]
     Failed(String),

@@ -1,82 +1,16 @@
 //! The bundled proxy, over its admin port: one statement reads everything, one replaces everything.
 
-use std::time::Duration;
-use std::{fmt, io};
-
 use mysql::prelude::{FromValue, Queryable};
-use mysql::{Conn, DriverError, OptsBuilder, Row};
+use mysql::{Conn, Row};
 use shardwright_plan::{Applied, ApplyError, Base, Change, Observed, Target, TargetError, TargetPlan};
 use shardwright_rules::{Address, Configuration, FORMAT_VERSION};
 
 use shardwright_secrets::Secret;
 
-/// The largest statement or row that is exchanged; the most that the protocol's own limit can be set to.
-const MAX_PACKET_BYTES: usize = 1 << 30;
+use crate::admin::{AdminAddress, MAX_PACKET_BYTES, Timeouts, open, printable, reason};
+
 /// The column that names the project of a proxy.
 const OWNER: &str = "project";
-
-/// Where an admin port is.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum AdminAddress {
-    /// A host name or IP address, and a port.
-    Tcp {
-        /// Without brackets.
-        host: String,
-        /// TCP port.
-        port: u16,
-    },
-    /// The path of a unix socket.
-    Unix(String),
-}
-
-impl AdminAddress {
-    /// Reads `HOST:PORT`, `[IPV6]:PORT` or `/PATH`; `None` when it is none of them.
-    pub fn parse(text: &str) -> Option<Self> {
-        if text.starts_with('/') {
-            return Some(Self::Unix(text.to_owned()));
-        }
-        let (host, port) = text.rsplit_once(':')?;
-        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
-        let host = match bare {
-            Some(host) => host,
-            None if host.contains(':') => return None,
-            None => host,
-        };
-        let port = port.parse().ok().filter(|port| *port != 0)?;
-        (!host.is_empty()).then(|| Self::Tcp {
-            host: host.to_owned(),
-            port,
-        })
-    }
-}
-
-impl fmt::Display for AdminAddress {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
-            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
-            Self::Unix(path) => f.write_str(path),
-        }
-    }
-}
-
-/// How long the parts of an exchange may take.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Timeouts {
-    /// Until a connection stands.
-    pub connect: Duration,
-    /// Until the next bytes of an answer: validating and storing a large configuration comes before its first one.
-    pub answer: Duration,
-}
-
-impl Default for Timeouts {
-    fn default() -> Self {
-        Self {
-            connect: Duration::from_secs(5),
-            answer: Duration::from_secs(60),
-        }
-    }
-}
 
 /// A running `shardwright proxy`. Every call makes its own connection, so that a call never meets a dead one.
 #[derive(Debug)]
@@ -107,21 +41,8 @@ impl BundledTarget {
     }
 
     pub(crate) fn connect(&self) -> Result<Conn, TargetError> {
-        let options = OptsBuilder::new()
-            .user(Some(self.user.as_str()))
-            .pass(Some(self.password.expose()))
-            .prefer_socket(false)
-            .stmt_cache_size(Some(0))
-            // Set here so that the driver does not ask the server for it.
-            .max_allowed_packet(Some(MAX_PACKET_BYTES))
-            .tcp_connect_timeout(Some(self.timeouts.connect))
-            .read_timeout(Some(self.timeouts.answer))
-            .write_timeout(Some(self.timeouts.answer));
-        let options = match &self.address {
-            AdminAddress::Tcp { host, port } => options.ip_or_hostname(Some(host.as_str())).tcp_port(*port),
-            AdminAddress::Unix(path) => options.socket(Some(path.as_str())),
-        };
-        Conn::new(options).map_err(|error| self.error(&format!("cannot connect: {}", reason(&error))))
+        open(&self.address, &self.user, &self.password, self.timeouts)
+            .map_err(|error| self.error(&format!("cannot connect: {}", reason(&error))))
     }
 
     /// Where its admin port is.
@@ -272,45 +193,11 @@ fn server_error(message: &str) -> ApplyError {
     ApplyError::Failed(said("FAILED: ").unwrap_or(message))
 }
 
-pub(crate) fn reason(error: &mysql::Error) -> String {
-    match error {
-        mysql::Error::MySqlError(error) => {
-            format!(
-                "{} ({}, {})",
-                printable(&error.message),
-                error.code,
-                printable(&error.state)
-            )
-        }
-        mysql::Error::IoError(error) => printable(&error.to_string()),
-        mysql::Error::DriverError(error) => driver_reason(error),
-        other => printable(&other.to_string()),
-    }
-}
-
-/// The driver's own errors without the names of their types.
-fn driver_reason(error: &DriverError) -> String {
-    match error {
-        DriverError::ConnectTimeout | DriverError::Timeout => "no answer in time".to_owned(),
-        DriverError::CouldNotConnect(Some((_, description, kind))) => match kind {
-            io::ErrorKind::ConnectionRefused => "connection refused: nothing listens there".to_owned(),
-            io::ErrorKind::TimedOut => "no answer in time".to_owned(),
-            _ => printable(description),
-        },
-        DriverError::CouldNotConnect(None) => "no such host".to_owned(),
-        other => printable(&other.to_string()),
-    }
-}
-
-fn printable(text: &str) -> String {
-    let shown = |c: char| if c.is_control() { ' ' } else { c };
-    text.chars().map(shown).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use std::io::Read;
     use std::net::TcpListener;
+    use std::time::Duration;
 
     use shardwright_rules::EngineId;
 
@@ -333,25 +220,6 @@ mod tests {
 
     fn without_port(error: &TargetError, address: &AdminAddress) -> String {
         error.to_string().replace(&address.to_string(), "ADDRESS")
-    }
-
-    #[test]
-    fn addresses() {
-        for (text, expected) in [
-            ("127.0.0.1:6032", Some("127.0.0.1:6032")),
-            ("px-a1.internal:6032", Some("px-a1.internal:6032")),
-            ("[::1]:6032", Some("[::1]:6032")),
-            ("/run/shardwright/admin.sock", Some("/run/shardwright/admin.sock")),
-            ("::1:6032", None),
-            ("px-a1", None),
-            (":6032", None),
-            ("px-a1:0", None),
-            ("px-a1:65536", None),
-            ("", None),
-        ] {
-            let parsed = AdminAddress::parse(text).map(|address| address.to_string());
-            assert_eq!(parsed.as_deref(), expected, "{text}");
-        }
     }
 
     #[test]

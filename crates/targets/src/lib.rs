@@ -1,10 +1,16 @@
-//! Where plans are applied: the bundled proxy, and files for ProxySQL.
+//! Where plans are applied: the bundled proxy, ProxySQL over its admin port, and files for ProxySQL.
 
+mod admin;
 mod bundled;
 pub mod emit;
+mod live_tables;
 mod pausing;
+pub mod proxysql;
 mod server;
 
-pub use bundled::{AdminAddress, BundledTarget, Timeouts};
+pub use admin::{AdminAddress, Timeouts};
+pub use bundled::BundledTarget;
+pub use live_tables::{LiveTables, LiveTablesError, live_tables};
 pub use pausing::{ProxyAdmin, Unfinished, WatchedServer};
+pub use proxysql::ProxySqlTarget;
 pub use server::{ReplicaStatus, Server, ServerAddress, ServerError};

@@ -7,7 +7,8 @@ use mysql::prelude::{FromRow, Queryable};
 use shardwright_plan::{Target, TargetError};
 use shardwright_rules::Address;
 
-use crate::bundled::{BundledTarget, quoted, reason};
+use crate::admin::reason;
+use crate::bundled::{BundledTarget, quoted};
 
 /// A connection to a proxy's admin port.
 #[derive(Debug)]

@@ -9,7 +9,8 @@ use shardwright_rules::{Address, ServerTls};
 use shardwright_secrets::Secret;
 use thiserror::Error;
 
-use crate::bundled::{quoted, reason};
+use crate::admin::reason;
+use crate::bundled::quoted;
 
 /// Where a server is, and how it is reached.
 #[derive(Clone, Debug)]

@@ -12,6 +12,7 @@ mod command;
 mod configurations;
 mod engine;
 mod eventually;
+mod faulty;
 mod galera;
 mod guarded;
 mod haproxy;
@@ -36,6 +37,7 @@ pub use command::{ADMIN_PASSWORD, CommandEnvironment, CommandOutput, RunningComm
 pub use configurations::configuration;
 pub use engine::{Arrival, EngineClient, Handle, NumberedServers, Reply, Rig, Via};
 pub use eventually::{DeadlineExceeded, eventually, poll_until};
+pub use faulty::{Fault, Faulty};
 pub use galera::Galera;
 pub use guarded::GuardedProcess;
 pub use haproxy::HaProxy;

@@ -144,6 +144,50 @@ pub fn default_value(name: &str) -> Option<&'static str> {
         .map(|(_, default)| default.trim_start())
 }
 
+/// A value of a variable, as `engine_settings` writes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SettingValue {
+    /// `true` or `false`.
+    Switch(bool),
+    /// An integer.
+    Integer(i64),
+    /// A text.
+    Text(String),
+}
+
+/// Why `engine_settings` cannot set a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NoSetting {
+    /// The rest of a project decides it: why, and where to say it.
+    Elsewhere(&'static str, &'static str),
+    /// ProxySQL 2.7 has none of that name.
+    Unknown,
+    /// ProxySQL 2.7 does not take the value.
+    BadValue,
+}
+
+/// A variable of ProxySQL 2.7 as `engine_settings` sets it. Switches are read as ProxySQL reads them.
+///
+/// # Errors
+/// [`NoSetting`]
+pub fn setting(name: &str, value: &str) -> Result<SettingValue, NoSetting> {
+    if let Some(Kept { why, instead }) = kept(name) {
+        return Err(NoSetting::Elsewhere(why, instead));
+    }
+    match shape(name).ok_or(NoSetting::Unknown)? {
+        Shape::Boolean => match value.to_ascii_lowercase().as_str() {
+            "true" | "1" => Ok(SettingValue::Switch(true)),
+            "false" | "0" => Ok(SettingValue::Switch(false)),
+            _ => Err(NoSetting::BadValue),
+        },
+        Shape::Text => Ok(SettingValue::Text(value.to_owned())),
+        Shape::Integer { least, most } => match value.parse::<i64>() {
+            Ok(number) if (least..=most).contains(&number) => Ok(SettingValue::Integer(number)),
+            _ => Err(NoSetting::BadValue),
+        },
+    }
+}
+
 /// The names of all variables that may be set.
 pub(crate) fn names() -> impl Iterator<Item = &'static str> {
     lines().map(|(name, _)| name).filter(|name| kept(name).is_none())

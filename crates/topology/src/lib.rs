@@ -25,7 +25,7 @@ mod units;
 
 pub use codes::CODES;
 pub use editor::{resolved, symbols};
-pub use engine_variables::default_value;
+pub use engine_variables::{NoSetting, SettingValue, default_value, setting};
 pub use load::{Documents, Fault, Loaded, load, read_project, read_project_with};
 pub use project_files::{
     ENVIRONMENT_DIRECTORY, InputFile, Options, PROJECT_FILE, TESTS_DIRECTORY, TOPOLOGY_DIRECTORY,

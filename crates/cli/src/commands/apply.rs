@@ -5,6 +5,7 @@ use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 
 use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan, safety};
+use shardwright_targets::proxysql::Way;
 
 use crate::args::{Apply, Format, Global};
 use crate::clock;
@@ -16,6 +17,9 @@ use crate::project::{self, Opened};
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    if let Some(run) = &args.resume {
+        return resume(run, global, ui);
+    }
     let allowed = allowances(&args.allow)?;
     let saved = args.plan.as_deref().map(saved).transpose()?;
     let opened = match &saved {
@@ -42,11 +46,24 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
             )
         })?;
     }
-    live.retain(|live| plan.change(live.target.name()).is_some());
+    live.retain(|live| plan.change(live.name()).is_some());
+    for live in &mut live {
+        live.keep_runs(&opened)?;
+    }
     let reports = apply(&plan, &mut live, ui);
     present(&reports, ui)?;
     let outcomes: Vec<Outcome> = reports.iter().map(|report| report.outcome).collect();
     Ok(exit(Outcome::exit_code_of_all(&outcomes)))
+}
+
+/// Finishes a run that was cut off.
+fn resume(name: &str, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let opened = project::open(global, ui)?;
+    let (run, mut target) = live::run(&opened, name)?;
+    ui.status(&format!("finishing run {name} on {}", run.record.target));
+    let report = target.finish(name, Way::Forward);
+    present(std::slice::from_ref(&report), ui)?;
+    Ok(exit(report.outcome.exit_code()))
 }
 
 /// The codes of `--allow CODE=REASON`; a reason is required.
@@ -133,14 +150,14 @@ pub(crate) fn approve(ui: &Ui, question: &str, needs: &str) -> Result<(), Comman
 
 fn apply(plan: &Plan, live: &mut [Live], ui: &Ui) -> Vec<ApplyReport> {
     let mut reports = Vec::with_capacity(live.len());
-    for Live { target, .. } in live {
-        ui.status(&format!("applying {} to {}", plan.short_id(), target.name()));
-        reports.push(shardwright_plan::apply(plan, target.as_mut()));
+    for live in live {
+        ui.status(&format!("applying {} to {}", plan.short_id(), live.name()));
+        reports.push(shardwright_plan::apply(plan, live.target()));
     }
     reports
 }
 
-fn present(reports: &[ApplyReport], ui: &Ui) -> Result<(), CommandError> {
+pub(crate) fn present(reports: &[ApplyReport], ui: &Ui) -> Result<(), CommandError> {
     if ui.format() == Format::Json {
         return ui.json(&serde_json::json!({ "reports": reports }));
     }
@@ -158,6 +175,6 @@ fn present(reports: &[ApplyReport], ui: &Ui) -> Result<(), CommandError> {
     Ok(())
 }
 
-fn exit(code: u8) -> Exit {
+pub(crate) fn exit(code: u8) -> Exit {
     Exit::from_code(code).expect("outcomes only have codes of the table")
 }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use shardwright_diagnostics::did_you_mean;
 
+use super::import;
 use crate::args::{Format, Global, Init};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -22,7 +23,7 @@ const TEMPLATES: &[Template] = include!(concat!(env!("OUT_DIR"), "/templates.rs"
 
 /// Lets git keep the lines of both branches that add shards at the same line of a lock; the next compile reports
 /// lines that give one name two ids, and settles two names with one id.
-const GIT_ATTRIBUTES: (&str, &str) = (
+pub(super) const GIT_ATTRIBUTES: (&str, &str) = (
     ".gitattributes",
     "shardwright.lock merge=union\nenv/*.lock merge=union\n",
 );
@@ -31,8 +32,11 @@ pub(crate) fn run(args: &Init, global: &Global, ui: &Ui) -> Result<Exit, Command
     if args.list {
         return list(ui);
     }
-    let template = find(&args.template)?;
     let directory = args.target.as_deref().unwrap_or(&global.directory);
+    if let Some(source) = &args.from {
+        return import::write_project(source, &args.adoption, directory, ui);
+    }
+    let template = find(&args.template)?;
     let written = write(template, directory)?;
     let names = || written.iter().map(|(path, _)| *path);
     if ui.format() == Format::Json {

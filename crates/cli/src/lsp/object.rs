@@ -78,6 +78,7 @@ fn summary(project: &Project, address: &str) -> Option<String> {
 fn cluster(cluster: &Cluster) -> String {
     let kind = match cluster.kind {
         ClusterKind::Single => "Single cluster",
+        ClusterKind::Hostgroup => "Hostgroup",
         ClusterKind::Replication { .. } => "Replication cluster",
         ClusterKind::Galera => "Galera cluster",
         ClusterKind::GroupReplication => "Group replication cluster",

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod adopting;
 mod authoring;
 mod bad_input;
 mod bench;
@@ -19,6 +20,7 @@ mod explain;
 mod findings;
 mod generator;
 mod host_names;
+mod import;
 mod killed_apply;
 mod language_pages;
 mod language_server;
@@ -32,6 +34,7 @@ mod pictures;
 mod prepared;
 mod properties;
 mod prove;
+mod proxysql_targets;
 mod refines;
 mod refuse;
 mod reports;

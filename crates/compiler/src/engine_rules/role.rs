@@ -58,8 +58,12 @@ pub(crate) fn usable_policies(program: &Program, report: &mut Diagnostics<'_>) -
             report.on_unsupported(section.on_unsupported, lacking);
             continue;
         }
-        let what =
-            "a SELECT that calls a stored function counts as a read: a pattern cannot tell that it writes";
+        let what = match program.unproven.contains(&section.address) {
+            true => "whatever `reads.only` matches goes to readers, writes and locking reads too",
+            false => {
+                "a SELECT that calls a stored function counts as a read: a pattern cannot tell that it writes"
+            }
+        };
         report.difference(section.origin, "reads", what);
         report_autocommit_off(program, section, report);
         usable.push(at);
@@ -157,10 +161,11 @@ pub(super) fn policies_of(
     let Some((&first, others)) = relevant.split_first() else {
         return relevant;
     };
-    if let Some(&other) = others
-        .iter()
-        .find(|&&other| !alike(&program.roles[other], &program.roles[first]))
-    {
+    let is_unproven = |policy: usize| program.unproven.contains(&program.roles[policy].address);
+    let differs = |other: usize| {
+        is_unproven(other) != is_unproven(first) || !alike(&program.roles[other], &program.roles[first])
+    };
+    if let Some(&other) = others.iter().find(|&&other| differs(other)) {
         let section = &program.roles[other];
         let what = format!(
             "follow both {} and {} for shard map {}",
@@ -207,6 +212,15 @@ pub(super) fn role_chain(
     }
     let hint = step.writer_hint.as_ref();
     let hint = hint.map(|hint| forms::hinted(&hint.word, chains.wording()));
+    let conditions =
+        |scope: &Scope| Conditions::of(scope, &program.users).expect("the policy has been checked");
+    if program.unproven.contains(address) {
+        if let Some(hint) = hint {
+            chains.go(chain, "hint", address, text_rule(hint), writer);
+        }
+        select_only(chains, (chain, chain), section, &conditions, targets);
+        return first;
+    }
     match hint {
         // One rule for both where a chain stands once for each cluster; elsewhere two, which are evaluated faster.
         Some(hint) if targets.writer_is_set => {
@@ -227,8 +241,6 @@ pub(super) fn role_chain(
         }
     }
     let read = forms::read(chains.wording(), true, step.session_functions_on_readers);
-    let conditions =
-        |scope: &Scope| Conditions::of(scope, &program.users).expect("the policy has been checked");
     select_reads(chains, chain, section, read, &conditions, targets);
     first
 }
@@ -268,39 +280,59 @@ fn select_reads(
             }
             chains.go(last, "read", address, read_away, reader);
         }
-        ReadSelection::Only(scopes) => {
+        ReadSelection::Only(_) => {
             let name = format!("{}.only", chains.draft.get(chain).name);
             let only = chains.draft.chain(&name);
             chains.go(chain, "read", address, read, Target::Jump(only));
-            let reader = match hostgroup {
-                None => reader,
-                Some(_) => {
-                    let name = format!("{}.reader", chains.draft.get(chain).name);
-                    let away = chains.draft.chain(&name);
-                    let rule = EngineRule {
-                        destination_hostgroup: hostgroup,
-                        ..EngineRule::default()
-                    };
-                    chains.go(away, "reader", address, rule, reader);
-                    Target::Jump(away)
-                }
-            };
-            let mut among = only;
-            for (at, scope) in scopes.iter().enumerate() {
-                let branch = Branch {
-                    name: &format!("only{at}."),
-                    address,
-                    conditions: &conditions(scope),
-                    yes: reader,
-                };
-                among = chains.branch(among, branch);
-            }
-            chains.go(among, "rest", address, EngineRule::default(), writer);
+            select_only(chains, (chain, only), section, conditions, targets);
         }
     }
     if !writer_is_set || writer != Target::Stop {
         chains.go(last, "rest", address, EngineRule::default(), writer);
     }
+}
+
+/// The rules that take what `reads.only` matches, in `only`, a chain of the policy's `chain`; the rest goes to the writer.
+fn select_only(
+    chains: &mut Chains,
+    (chain, only): (ChainRef, ChainRef),
+    section: &Section<RoleStep>,
+    conditions: &dyn Fn(&Scope) -> Conditions,
+    targets: RoleTargets,
+) {
+    let RoleTargets {
+        reader,
+        hostgroup,
+        writer,
+        ..
+    } = targets;
+    let (ReadSelection::Only(scopes), address) = (&section.step.reads, &section.address) else {
+        return;
+    };
+    let reader = match hostgroup {
+        None => reader,
+        Some(_) => {
+            let name = format!("{}.reader", chains.draft.get(chain).name);
+            let away = chains.draft.chain(&name);
+            let rule = EngineRule {
+                destination_hostgroup: hostgroup,
+                ..EngineRule::default()
+            };
+            chains.go(away, "reader", address, rule, reader);
+            Target::Jump(away)
+        }
+    };
+    let mut among = only;
+    for (at, scope) in scopes.iter().enumerate() {
+        let branch = Branch {
+            name: &format!("only{at}."),
+            address,
+            conditions: &conditions(scope),
+            yes: reader,
+        };
+        among = chains.branch(among, branch);
+    }
+    chains.go(among, "rest", address, EngineRule::default(), writer);
 }
 
 /// Whether two policies say the same, apart from whose statements and clusters they are about.

@@ -39,7 +39,7 @@ pub(super) fn compiled(
             address: report.address(cluster.origin),
             kind: kind(cluster, at, &numbers),
             writer: numbers.of(at, Purpose::Writer),
-            reader: (cluster.kind != model::ClusterKind::Single).then(|| numbers.of(at, Purpose::Reader)),
+            reader: cluster.kind.has_roles().then(|| numbers.of(at, Purpose::Reader)),
             writer_serves_reads: cluster.writer_serves_reads,
             roles_by: cluster.roles_by,
             candidates: members::candidates(topology, cluster, report),
@@ -81,7 +81,7 @@ fn kind(cluster: &model::Cluster, at: usize, numbers: &Numbers) -> ClusterKind {
         failback: cluster.failback,
     };
     match cluster.kind {
-        model::ClusterKind::Single => ClusterKind::Single,
+        model::ClusterKind::Single | model::ClusterKind::Hostgroup => ClusterKind::Single,
         model::ClusterKind::Replication { read_only_check } => ClusterKind::Replication { read_only_check },
         model::ClusterKind::Galera => ClusterKind::Galera(group()),
         model::ClusterKind::GroupReplication => ClusterKind::GroupReplication(group()),

@@ -1,6 +1,8 @@
 //! Read/write policies as steps.
 
-use shardwright_rules::{CommentForm, ReadSelection, RoleStep, Scope, WriterHint};
+use std::collections::BTreeSet;
+
+use shardwright_rules::{Address, CommentForm, EngineId, ReadSelection, RoleStep, Scope, WriterHint};
 use shardwright_topology::model::{self as model, OriginId, Topology};
 
 use super::{Section, scope};
@@ -13,6 +15,24 @@ pub(super) fn roles(topology: &Topology, report: &mut Diagnostics<'_>) -> Vec<Se
         .iter()
         .map(|policy| role(policy, report))
         .collect()
+}
+
+/// The policies that send what they match to readers, whatever it is. The bundled engine sends provable reads only.
+pub(super) fn unproven(topology: &Topology, report: &mut Diagnostics<'_>) -> BTreeSet<Address> {
+    let mut unproven = BTreeSet::new();
+    for policy in &topology.read_write_policies {
+        if !policy.allow_on_readers.contains(&model::ReadClass::Unproven) {
+            continue;
+        }
+        if report.engine == EngineId::Bundled {
+            let what =
+                "only provable reads go to readers: what `unproven` allows besides stays on the writer";
+            report.difference(policy.origin, "allow_on_readers", what);
+        } else {
+            unproven.insert(report.address(policy.origin));
+        }
+    }
+    unproven
 }
 
 fn role(policy: &model::ReadWritePolicy, report: &mut Diagnostics<'_>) -> Section<RoleStep> {

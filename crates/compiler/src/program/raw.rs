@@ -1,10 +1,10 @@
 //! Raw query rules: typed rows with clusters instead of hostgroups.
 
 use shardwright_rules::tables::{Part, RULE_COLUMNS};
-use shardwright_rules::{EngineRule, HostgroupId, Role};
-use shardwright_topology::model::{ClusterId, RawRule, Topology};
+use shardwright_rules::{EngineRule, FastRoute, HostgroupId, Refuser, RefusingHostgroup, Role};
+use shardwright_topology::model::{self as model, ClusterId, OriginId, RawRule, RefusedBy, Topology, User};
 
-use super::{RawBlock, RawRow};
+use super::{RawBlock, RawRoute, RawRow};
 use crate::diagnostics::{Diagnostics, OVERWRITTEN, UNSUPPORTED};
 
 /// Every block with its active rules.
@@ -14,21 +14,45 @@ pub(super) fn blocks(
     report: &mut Diagnostics<'_>,
 ) -> Vec<RawBlock> {
     let mut blocks = Vec::new();
+    let overwrites = has_sections(topology);
     for block in &topology.query_rules {
         let active = block.rules.iter().filter(|rule| rule.active);
-        let rules = active.map(|rule| row(rule, hostgroup, report)).collect();
+        let rules = active
+            .map(|rule| row(rule, hostgroup, overwrites, report))
+            .collect();
+        let routes = block.fast_routing.iter();
+        let routes = routes
+            .map(|route| self::route(route, hostgroup, report))
+            .collect();
         blocks.push(RawBlock {
             origin: block.origin,
             at: block.at,
             rules,
+            routes,
+            refusing: block.refusing.iter().map(|raw| refusing(raw, report)).collect(),
         });
     }
     blocks
 }
 
+/// Whether anything is compiled beside raw rules that could place what they have placed.
+fn has_sections(topology: &Topology) -> bool {
+    let is_limited = |user: &User| user.statement_timeout_ms.is_some();
+    topology.shard_maps.iter().next().is_some()
+        || topology.read_write_policies.iter().next().is_some()
+        || topology.throttles.iter().next().is_some()
+        || topology.pooling_exceptions.iter().next().is_some()
+        || topology.caches.iter().next().is_some()
+        || topology.mirrors.iter().next().is_some()
+        || topology.firewall.iter().next().is_some()
+        || topology.users.iter().any(is_limited)
+}
+
+/// A row; with `overwrites`, what it places and neither ends nor hands on would be placed again.
 fn row(
     raw: &RawRule,
     hostgroup: &impl Fn(ClusterId, Role) -> HostgroupId,
+    overwrites: bool,
     report: &mut Diagnostics<'_>,
 ) -> RawRow {
     let written = &raw.columns;
@@ -37,7 +61,7 @@ fn row(
         .map(|cluster| hostgroup(cluster, raw.role).0)
         .or(written.destination_hostgroup);
     let jumps = written.flag_out.is_some() || !written.flag_outs.is_empty();
-    if destination.is_some() && !written.apply && !jumps {
+    if overwrites && destination.is_some() && !written.apply && !jumps {
         let field = if raw.cluster.is_some() {
             "cluster"
         } else {
@@ -65,6 +89,40 @@ fn row(
         flag_in: raw.flag_in,
         rule,
     }
+}
+
+fn route(
+    raw: &model::RawRoute,
+    hostgroup: &impl Fn(ClusterId, Role) -> HostgroupId,
+    report: &mut Diagnostics<'_>,
+) -> RawRoute {
+    let named = raw.cluster.map(|cluster| hostgroup(cluster, raw.role));
+    RawRoute {
+        origin: raw.origin,
+        route: FastRoute {
+            username: raw.username.to_string(),
+            schemaname: raw.schemaname.to_string(),
+            flag_in: raw.flag_in,
+            // One of both is given, or the topology has an error.
+            hostgroup: named.unwrap_or(HostgroupId(raw.hostgroup.unwrap_or(0))),
+            address: report.address(raw.origin),
+        },
+    }
+}
+
+fn refusing(raw: &model::RawRefusing, report: &mut Diagnostics<'_>) -> (OriginId, RefusingHostgroup) {
+    let hostgroup = RefusingHostgroup {
+        id: HostgroupId(raw.hostgroup),
+        address: report.address(raw.origin),
+        reason: raw.reason.to_string(),
+        refuser: match raw.by {
+            RefusedBy::Admin => Refuser::Admin,
+            RefusedBy::Service => Refuser::Service,
+        },
+        host: raw.host.to_string(),
+        port: raw.port,
+    };
+    (raw.origin, hostgroup)
 }
 
 /// Columns that the engine has no means for.

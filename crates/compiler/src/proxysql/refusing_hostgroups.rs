@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use shardwright_diagnostics::{Diagnostic, Severity};
 use shardwright_ids::{Lock, Probe};
-use shardwright_rules::{Hostgroup, HostgroupId, Refuser, RefusingHostgroup};
+use shardwright_rules::{HostgroupId, Refuser, RefusingHostgroup};
 use shardwright_topology::model::{self as model, IdRanges, Topology};
 
-use crate::diagnostics::{Diagnostics, SILENT_REFUSAL};
+use crate::diagnostics::{Diagnostics, NUMBERS, SILENT_REFUSAL};
 use crate::engine_rules::Reason;
+use crate::program::Program;
 
 /// Annotations are refused when they are prepared; only maps refuse what has passed then.
 fn refuses_keys(hostgroup: &RefusingHostgroup) -> bool {
@@ -42,12 +43,30 @@ pub(crate) fn report_silent_refusals(
     });
 }
 
+/// Those that raw blocks write. A number is one hostgroup's.
+pub(crate) fn written(program: &Program, report: &mut Diagnostics<'_>) -> Vec<RefusingHostgroup> {
+    let mut taken: BTreeSet<HostgroupId> = program.hostgroups.iter().map(|hostgroup| hostgroup.id).collect();
+    let mut written = Vec::new();
+    for (origin, hostgroup) in program.blocks.iter().flat_map(|block| &block.refusing) {
+        if taken.insert(hostgroup.id) {
+            written.push(hostgroup.clone());
+        } else {
+            let message = format!(
+                "hostgroup number {} is also the number of another hostgroup",
+                hostgroup.id
+            );
+            report.error(NUMBERS, *origin, "hostgroup", message);
+        }
+    }
+    written
+}
+
 /// Gives every reason a hostgroup, and the servers of `shardwright refuse` a port each.
 pub(crate) fn hostgroups(
     reasons: &[Reason],
     topology: &Topology,
     ids: &IdRanges,
-    taken: &[Hostgroup],
+    taken: impl Iterator<Item = HostgroupId>,
     lock: &mut Lock,
     report: &mut Diagnostics<'_>,
 ) -> Vec<RefusingHostgroup> {
@@ -55,8 +74,8 @@ pub(crate) fn hostgroups(
     let before = lock.clone();
     lock.forget(&prefix);
     let mut numbers = Probe::new((&ids.hostgroups).into());
-    for hostgroup in taken {
-        numbers.take(hostgroup.id.0);
+    for id in taken {
+        numbers.take(id.0);
     }
     let mut ports = BTreeSet::new();
     let name = |reason: &Reason, what: &str| format!("{prefix}{}.{what}", reason.name);

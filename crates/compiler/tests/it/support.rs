@@ -232,6 +232,8 @@ impl Build {
             origin,
             at,
             rules,
+            fast_routing: Vec::new(),
+            refusing: Vec::new(),
         });
     }
 

@@ -105,11 +105,12 @@ impl Clusters {
     }
 }
 
-/// What people call a cluster: the row's comment where it can be a name.
+/// What people call a cluster: the row's comment where it is short.
 fn name_of(row: &Row, writer: u32) -> String {
     let comment = filled(row, "comment").map(|comment| comment.trim_start_matches("clusters.").to_owned());
-    let is_name =
-        |name: &String| name.len() <= 64 && name.chars().all(|c| c.is_alphanumeric() || "-_.".contains(c));
+    let is_name = |name: &String| {
+        name.len() <= 64 && name.chars().any(char::is_alphanumeric) && !name.chars().any(char::is_control)
+    };
     comment.filter(is_name).unwrap_or_else(|| format!("hg{writer}"))
 }
 

@@ -19,6 +19,8 @@ pub(super) fn lift(lift: &mut Lift<'_>, without_active: &BTreeSet<Span>) {
             continue;
         };
         if !lift.flag(&row, "active") {
+            let inactive = rule(lift, &row, id);
+            lift.beside.inactive.extend(inactive);
             if row.place.is_some_and(|place| without_active.contains(&place)) {
                 forgotten.push((id, row));
             } else {
@@ -31,6 +33,7 @@ pub(super) fn lift(lift: &mut Lift<'_>, without_active: &BTreeSet<Span>) {
         }
     }
     rules.sort_by_key(|rule| rule.id);
+    lift.beside.inactive.sort_by_key(|rule| rule.id);
     if let Some((id, row)) = forgotten.first() {
         let who = match forgotten.len() {
             1 => format!("rule {id} is not active"),

@@ -2,6 +2,7 @@
 
 use shardwright_diagnostics::Severity;
 use shardwright_rules::{ClientTls, HostgroupId, SecretReference, User};
+use shardwright_secrets::Secret;
 
 use super::variables::Variables;
 use super::{Lift, filled, text};
@@ -44,8 +45,11 @@ fn user(lift: &mut Lift<'_>, row: &Row, name: String) -> Option<User> {
     if filled(row, "attributes").is_some() {
         lift.ignored(row, format!("the attributes of user {name} are not read"));
     }
-    // The password itself is never kept: a reference stands for it.
-    let password = filled(row, "password").map(|_| SecretReference::Env(variable_of(&name)));
+    // The password itself is no part of a configuration: a reference stands for it.
+    let password = filled(row, "password").map(|password| {
+        lift.beside.passwords.insert(name.clone(), Secret::new(password));
+        SecretReference::Env(variable_of(&name))
+    });
     Some(User {
         address: lift.address(format!("mysql_users.{name}"), row),
         name,

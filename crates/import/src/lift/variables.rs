@@ -6,6 +6,7 @@ use shardwright_diagnostics::Severity;
 use shardwright_rules::{
     Address, ClusterKind, FIREWALL_MESSAGE, Listener, Monitor, RegexEngine, SecretReference,
 };
+use shardwright_secrets::Secret;
 
 use super::{Lift, leading_number, text};
 use crate::codes::{IGNORED, MISREAD};
@@ -47,6 +48,7 @@ const ALSO_READER: &str = "mysql-monitor_writer_is_also_reader";
 const LAG_WHEN_NULL: &str = "mysql-monitor_slave_lag_when_null";
 const HEARTBEAT: &str = "mysql-monitor_replication_lag_use_percona_heartbeat";
 const MONITOR: &str = "mysql-monitor_username";
+const MONITOR_PASSWORD: &str = "mysql-monitor_password";
 const INTERFACES: &str = "mysql-interfaces";
 
 /// Variables with their rows, by name.
@@ -152,10 +154,14 @@ impl Variables {
 
     /// Keeps the others, as far as they are no secrets and nothing else of the configuration says the same.
     pub(super) fn finish(mut self, lift: &mut Lift<'_>) {
+        let password = self.rows.get(MONITOR_PASSWORD).map(|(value, _)| value);
+        lift.beside.monitor_password = password
+            .filter(|value| !value.is_empty())
+            .map(|value| Secret::new(value.clone()));
         if let Some((value, row)) = self.rows.remove(MONITOR) {
             let password = self
                 .rows
-                .get("mysql-monitor_password")
+                .get(MONITOR_PASSWORD)
                 .is_none_or(|(value, _)| !value.is_empty());
             let heartbeat = self.rows.remove(HEARTBEAT).map(|(table, _)| table);
             lift.configuration.monitor = Some(Monitor {
@@ -183,6 +189,9 @@ impl Variables {
             .max()
             .unwrap_or(0);
         for (name, (value, row)) in self.rows {
+            if name == MONITOR_PASSWORD {
+                continue;
+            }
             if is_secret(&name) {
                 lift.say(
                     Severity::Info,

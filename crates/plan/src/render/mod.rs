@@ -58,6 +58,20 @@ fn groups(plan: &Plan) -> Vec<Group<'_>> {
     groups
 }
 
+/// Effects without a plan around them, one line for each.
+pub fn effects(effects: &[Effect]) -> String {
+    let view = View {
+        now: Timestamp::UNIX_EPOCH,
+        origin: &|_| None,
+        refusals: None,
+        full: false,
+    };
+    let lines = lines(effects, &view).into_iter();
+    lines
+        .map(|line| format!("  {} {}  {}\n", line.sign, line.subject, line.what))
+        .collect()
+}
+
 /// One line of a listing.
 struct Line {
     sign: char,
@@ -170,11 +184,22 @@ fn changes(action: Action, old: &Facts, new: &Facts) -> Vec<String> {
 
 /// `3 rules (+1 ~2)`, for each table.
 fn row_counts(effect: &Effect) -> Vec<String> {
-    let is_rule = |row: &RowKey| matches!(row, RowKey::Rule(_));
+    let sort_of = |row: &RowKey| match row {
+        RowKey::Rule(_) => 0,
+        RowKey::FastRoute { .. } => 1,
+        RowKey::Row { .. } => 2,
+    };
+    // The facts of the object are those of its other rows.
+    let other = if effect.old.is_empty() && effect.new.is_empty() {
+        3
+    } else {
+        2
+    };
+    let sorts = [("rule", "rules"), ("fast route", "fast routes"), ("row", "rows")];
     let mut parts = Vec::new();
-    for (rules, one, many) in [(true, "rule", "rules"), (false, "fast route", "fast routes")] {
+    for (sort, (one, many)) in sorts.into_iter().enumerate().take(other) {
         let mut counts: BTreeMap<Action, usize> = BTreeMap::new();
-        for row in effect.rows.iter().filter(|row| is_rule(&row.row) == rules) {
+        for row in effect.rows.iter().filter(|row| sort_of(&row.row) == sort) {
             *counts.entry(row.action).or_default() += 1;
         }
         let total: usize = counts.values().sum();

@@ -120,6 +120,7 @@ fn rows(out: &mut String, target: &TargetPlan) {
                     value::plain(username),
                     value::plain(schemaname)
                 ),
+                RowKey::Row { table, key } => format!("{table} ({})", value::plain(&key.join(", "))),
             };
             let columns = super::changes(row.action, &row.old, &row.new).join(", ");
             let address = value::plain(&effect.address.short());

@@ -5,7 +5,7 @@ mod literal;
 mod ownership;
 mod rows;
 mod sql;
-mod variables;
+pub(crate) mod variables;
 
 use shardwright_rules::{Address, Configuration};
 use thiserror::Error;
@@ -15,6 +15,7 @@ pub use ownership::{Numbers, Ownership};
 pub use rows::{Row, Table, rows};
 pub use shardwright_rules::PLACEHOLDER_PASSWORD;
 pub use shardwright_rules::tables::Cell;
+pub(crate) use sql::FirewallUse;
 pub use sql::{sql, sql_within};
 pub use variables::written as written_variables;
 

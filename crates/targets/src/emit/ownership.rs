@@ -73,6 +73,12 @@ impl Numbers {
         self.ranges.get(at).is_some_and(|range| range.contains(&number))
     }
 
+    /// The first and the last number of each range.
+    pub(crate) fn pairs(&self) -> Vec<(u32, u32)> {
+        let pairs = self.ranges.iter();
+        pairs.map(|range| (*range.start(), *range.end())).collect()
+    }
+
     /// As people write them: `100, 1000-2999`.
     fn text(&self) -> String {
         let ranges = self
@@ -129,7 +135,7 @@ impl Ownership {
 
     /// Whether a row of the configuration is written. Rows of fast routing always are: they have no number, and the rules
     /// of their map rely on them.
-    pub(super) fn writes(&self, row: &Row) -> bool {
+    pub(crate) fn writes(&self, row: &Row) -> bool {
         let number = |column: &str| match row.cell(column) {
             Some(Cell::Integer(number)) => *number,
             _ => 0,
@@ -161,7 +167,7 @@ impl Ownership {
     }
 
     /// The condition under which a row of the table is ours; `None`: always.
-    pub(super) fn condition(&self, table: Table) -> Option<String> {
+    pub(crate) fn condition(&self, table: Table) -> Option<String> {
         let hostgroup = |column: &str| self.hostgroups.as_ref().map(|ours| ours.condition(column));
         let joined = |columns: &[&str]| {
             let terms: Option<Vec<String>> = columns.iter().map(|column| hostgroup(column)).collect();
@@ -215,7 +221,7 @@ impl Ownership {
     }
 
     /// The firewall is one switch for all users.
-    pub(super) fn check_firewall(&self, rows: &[Row]) -> Result<(), EmitError> {
+    pub(crate) fn check_firewall(&self, rows: &[Row]) -> Result<(), EmitError> {
         let Some(first) = rows.iter().find(|row| row.table == Table::FirewallUsers) else {
             return Ok(());
         };

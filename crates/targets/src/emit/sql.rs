@@ -91,7 +91,7 @@ pub fn sql_within(configuration: &Configuration, ownership: &Ownership) -> Resul
 
 /// What a script does with the firewall.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum FirewallUse {
+pub(crate) enum FirewallUse {
     /// No script ever wrote it: it is not touched.
     Never,
     /// An earlier script did: its rows go.
@@ -101,7 +101,7 @@ enum FirewallUse {
 }
 
 impl FirewallUse {
-    fn of(configuration: &Configuration, ownership: &Ownership) -> Self {
+    pub(crate) fn of(configuration: &Configuration, ownership: &Ownership) -> Self {
         match (configuration.firewall.is_empty(), ownership.had_firewall) {
             (false, _) => Self::Now,
             (true, true) => Self::Former,

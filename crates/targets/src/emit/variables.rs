@@ -9,30 +9,28 @@ use crate::emit::rows::reference_text;
 /// What ProxySQL takes for the lag of a replica whose replication has stopped, in seconds.
 const LAG_WHEN_STOPPED_S: u32 = 60;
 /// Variables that are read when ProxySQL starts, and set back by `LOAD MYSQL VARIABLES TO RUNTIME` after that.
-const AT_START: [&str; 3] = ["mysql-interfaces", "mysql-threads", "mysql-stacksize"];
+pub(crate) const AT_START: [&str; 3] = ["mysql-interfaces", "mysql-threads", "mysql-stacksize"];
 /// Loading it closes the port that reads the script.
 const ADMIN_PORT: &str = "admin-mysql_ifaces";
 /// The variables that switch the firewall on and give its message.
-pub(super) const FIREWALL_ENABLED: &str = "mysql-firewall_whitelist_enabled";
-pub(super) const FIREWALL_MESSAGE: &str = "mysql-firewall_whitelist_errormsg";
-const HEARTBEAT: &str = "mysql-monitor_replication_lag_use_percona_heartbeat";
-const MONITOR_PASSWORD: &str = "mysql-monitor_password";
+pub(crate) const FIREWALL_ENABLED: &str = "mysql-firewall_whitelist_enabled";
+pub(crate) const FIREWALL_MESSAGE: &str = "mysql-firewall_whitelist_errormsg";
+pub(crate) const HEARTBEAT: &str = "mysql-monitor_replication_lag_use_percona_heartbeat";
+pub(crate) const MONITOR_PASSWORD: &str = "mysql-monitor_password";
 
 /// Variables with their values.
-pub(super) struct Variables {
+pub(crate) struct Variables {
     /// What a reader of the script has to do first.
-    pub(super) notes: Vec<String>,
+    pub(crate) notes: Vec<String>,
     /// Those that take effect when they are loaded.
-    pub(super) live: Vec<(String, String)>,
+    pub(crate) live: Vec<(String, String)>,
     /// Those that take effect when ProxySQL starts.
-    pub(super) at_start: Vec<(String, String)>,
+    pub(crate) at_start: Vec<(String, String)>,
 }
 
 impl Variables {
     fn new(notes: Vec<String>, all: impl IntoIterator<Item = (String, String)>) -> Self {
-        let (at_start, live) = all
-            .into_iter()
-            .partition(|(name, _)| AT_START.contains(&name.as_str()));
+        let (at_start, live) = all.into_iter().partition(|(name, _)| is_at_start(name));
         Self {
             notes,
             live,
@@ -41,8 +39,13 @@ impl Variables {
     }
 }
 
+/// Whether a variable is read when ProxySQL starts, and set back by a load after that.
+pub(crate) fn is_at_start(name: &str) -> bool {
+    AT_START.contains(&name)
+}
+
 /// The variables that rules were compiled for, and those that the project writes.
-pub(super) fn variables(configuration: &Configuration) -> Variables {
+pub(crate) fn variables(configuration: &Configuration) -> Variables {
     let mut all: Vec<(String, String)> = compiled(configuration)
         .into_iter()
         .map(|(name, value)| (format!("mysql-{name}"), value))
@@ -100,7 +103,7 @@ pub fn written(configuration: &Configuration) -> Vec<String> {
 }
 
 /// The variables that an earlier script may have set and that this configuration does not, with their defaults.
-pub(super) fn reset(configuration: &Configuration, defaults: &BTreeMap<String, String>) -> Variables {
+pub(crate) fn reset(configuration: &Configuration, defaults: &BTreeMap<String, String>) -> Variables {
     let written = written(configuration);
     let mut notes = Vec::new();
     let mut all = Vec::new();
@@ -111,7 +114,7 @@ pub(super) fn reset(configuration: &Configuration, defaults: &BTreeMap<String, S
             ));
             continue;
         }
-        if AT_START.contains(&name.as_str()) {
+        if is_at_start(name) {
             notes.push(format!(
                 "{name} is {default} again, its default, when ProxySQL starts next."
             ));

@@ -40,7 +40,9 @@ pub(crate) mod holders {
     pub(crate) const SHARDS: &str = "shards";
     pub(crate) const OVERRIDES: &str = "overrides";
     pub(crate) const RULES: &str = "rules";
-    pub(crate) const ALL: [&str; 4] = [SERVERS, SHARDS, OVERRIDES, RULES];
+    pub(crate) const FAST_ROUTING: &str = "fast_routing";
+    pub(crate) const REFUSING: &str = "refusing";
+    pub(crate) const ALL: [&str; 6] = [SERVERS, SHARDS, OVERRIDES, RULES, FAST_ROUTING, REFUSING];
 }
 
 /// The field of every file: the version of the language.

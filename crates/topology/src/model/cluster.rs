@@ -50,8 +50,10 @@ pub const GALERA_TRANSACTIONS_BEHIND: u32 = 100;
 /// How the servers of a cluster relate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ClusterKind {
-    /// One server, or several that are not to be told apart: no reader hostgroup by role.
+    /// One server.
     Single,
+    /// Servers of one hostgroup that are not told apart: any of them answers any statement.
+    Hostgroup,
     /// A writer and asynchronous replicas.
     Replication {
         /// Which flag of a server makes it a replica.
@@ -105,9 +107,18 @@ pub struct Server {
     pub reason: Option<Arc<str>>,
 }
 
+impl ClusterKind {
+    /// Whether its servers are writers and readers, in hostgroups of their own.
+    #[must_use]
+    pub const fn has_roles(self) -> bool {
+        !matches!(self, Self::Single | Self::Hostgroup)
+    }
+}
+
 impl Words for ClusterKind {
     const WORDS: &'static [(&'static str, Self)] = &[
         ("single", Self::Single),
+        ("hostgroup", Self::Hostgroup),
         (
             "replication",
             Self::Replication {

@@ -33,7 +33,7 @@ pub use project::{
     ServerAccount, StateSettings, Switchover, Target, Unmanaged, Wave,
 };
 pub use property::{Property, PropertyClaim, PropertyDomain};
-pub use query_rules::{BlockPlace, RawRule, RuleBlock};
+pub use query_rules::{BlockPlace, RawRefusing, RawRoute, RawRule, RefusedBy, RuleBlock};
 pub use route_test::{Expectation, ExpectedOutcome, RouteTest, TestCommand, TestSession, TestStep};
 pub use scope::Scope;
 pub use shard_map::{

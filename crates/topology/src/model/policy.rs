@@ -61,6 +61,8 @@ pub enum Consistency {
 pub enum ReadClass {
     /// Functions whose answer depends on the session.
     SessionFunctions,
+    /// Whatever `reads.only` matches: nothing is proved about it (ProxySQL).
+    Unproven,
 }
 
 /// What to do for a listed engine that cannot do what is asked.
@@ -79,7 +81,10 @@ impl Words for Consistency {
 }
 
 impl Words for ReadClass {
-    const WORDS: &'static [(&'static str, Self)] = &[("session_functions", Self::SessionFunctions)];
+    const WORDS: &'static [(&'static str, Self)] = &[
+        ("session_functions", Self::SessionFunctions),
+        ("unproven", Self::Unproven),
+    ];
 }
 
 impl Words for OnUnsupported {

@@ -18,6 +18,10 @@ pub struct RuleBlock {
     pub at: BlockPlace,
     /// Its rules.
     pub rules: Vec<RawRule>,
+    /// Its rows of fast routing.
+    pub fast_routing: Vec<RawRoute>,
+    /// Its hostgroups that refuse.
+    pub refusing: Vec<RawRefusing>,
 }
 
 /// Where a block of rules stands.
@@ -50,6 +54,55 @@ pub struct RawRule {
     pub role: Role,
     /// The other columns; `destination_hostgroup` is a hostgroup by number, none where `cluster` says it.
     pub columns: EngineRule,
+}
+
+/// A row of `mysql_query_rules_fast_routing`. `cluster` and `role` stand for a hostgroup.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RawRoute {
+    /// Where it was written; its address is `query_rules.NAME.fast_routing[0]`.
+    pub origin: OriginId,
+    /// The user; empty for every user who has no row of its own.
+    pub username: Arc<str>,
+    /// The session's schema, exact.
+    pub schemaname: Arc<str>,
+    /// The flag at the end of the rules.
+    pub flag_in: u32,
+    /// The cluster that the statement goes to.
+    pub cluster: Option<ClusterId>,
+    /// Which hostgroup of `cluster`.
+    pub role: Role,
+    /// A hostgroup by number; none where `cluster` says it.
+    pub hostgroup: Option<u32>,
+}
+
+/// A hostgroup whose server refuses every login.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RawRefusing {
+    /// Where it was written; its address is `query_rules.NAME.refusing[0]`.
+    pub origin: OriginId,
+    /// Its number.
+    pub hostgroup: u32,
+    /// What clients are told, with its code.
+    pub reason: Arc<str>,
+    /// Who refuses the login.
+    pub by: RefusedBy,
+    /// The host that refuses.
+    pub host: Arc<str>,
+    /// Its TCP port.
+    pub port: u16,
+}
+
+/// Who refuses the logins of a hostgroup.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum RefusedBy {
+    /// ProxySQL's own admin port.
+    Admin,
+    /// `shardwright refuse`.
+    Service,
+}
+
+impl Words for RefusedBy {
+    const WORDS: &'static [(&'static str, Self)] = &[("admin", Self::Admin), ("service", Self::Service)];
 }
 
 impl Words for BlockPlace {

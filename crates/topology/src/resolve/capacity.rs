@@ -70,7 +70,7 @@ pub(crate) fn check(file: &ProjectFile, topology: &Topology, context: &mut Conte
 /// serves reads, and any server can become the writer.
 fn hostgroups(cluster: &Cluster) -> u64 {
     match (cluster.kind, cluster.writer_serves_reads) {
-        (ClusterKind::Single, _) | (_, WriterServesReads::Never) => 1,
+        (ClusterKind::Single | ClusterKind::Hostgroup, _) | (_, WriterServesReads::Never) => 1,
         _ => 2,
     }
 }

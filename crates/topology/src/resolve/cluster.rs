@@ -22,7 +22,7 @@ object! {
     pub(crate) mod cluster = "Servers that hold the same data.";
     TYPE: Word<ClusterKind> = word(
         "type",
-        "How the servers work together: one server, a writer with replicas, or a group that certifies writes.",
+        "How the servers work together: one server, several that are not told apart (hostgroup), a writer with replicas, or a group that certifies writes.",
     )
     .needed();
     READ_ONLY_CHECK: Or<Word<ReadOnlyCheck>> = word(
@@ -160,7 +160,10 @@ fn cluster(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Cluster
 fn may_replicate(object: &Object<'_, '_>) -> bool {
     let kind = object.field(&TYPE);
     let kind = kind.and_then(|kind| ClusterKind::of_word(kind.value.node()?.as_text()?));
-    matches!(kind, None | Some(ClusterKind::Replication { .. }))
+    matches!(
+        kind,
+        None | Some(ClusterKind::Replication { .. } | ClusterKind::Hostgroup)
+    )
 }
 
 fn server_count(
@@ -179,7 +182,9 @@ fn server_count(
         let diagnostic = Diagnostic::error(NOT_TOGETHER, "a cluster of type single has one server");
         let diagnostic = diagnostic.at(object.span(&TYPE), "").also(field.key.span, "");
         object.push(
-            diagnostic.help("`type: replication` is a writer with replicas"),
+            diagnostic.help(
+                "`type: replication` is a writer with replicas, `type: hostgroup` does not tell servers apart",
+            ),
             context,
         );
     }
@@ -213,9 +218,12 @@ fn keys_of_other_types(object: &Object<'_, '_>, kind: ClusterKind, context: &mut
             misplaced.extend(of_groups.map(|key| (pins.field(key), groups)));
         }
     }
-    if kind == ClusterKind::Single {
-        let several = "clusters of several servers, and type single has one";
-        misplaced.extend(OF_ROLES.map(|key| (object.field(key), several)));
+    if !kind.has_roles() {
+        let of = match kind {
+            ClusterKind::Single => "clusters of several servers, and type single has one",
+            _ => "clusters with a writer and readers, and type hostgroup does not tell servers apart",
+        };
+        misplaced.extend(OF_ROLES.map(|key| (object.field(key), of)));
     }
     for (field, of) in misplaced {
         if let Some(field) = field {
@@ -255,7 +263,7 @@ fn max_transactions_behind(
 
 /// With a writer that never answers reads, some other server has to.
 fn somebody_reads(object: &Object<'_, '_>, cluster: &Cluster, context: &mut Context<'_>) {
-    if cluster.kind == ClusterKind::Single || cluster.writer_serves_reads != WriterServesReads::Never {
+    if !cluster.kind.has_roles() || cluster.writer_serves_reads != WriterServesReads::Never {
         return;
     }
     let online = cluster

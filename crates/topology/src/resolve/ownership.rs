@@ -3,7 +3,7 @@
 use shardwright_diagnostics::Diagnostic;
 
 use crate::codes::OF_OTHERS;
-use crate::model::{Cluster, ClusterKind, EngineName, Managed, ProjectFile, Topology};
+use crate::model::{Cluster, EngineName, Managed, ProjectFile, Topology};
 use crate::tree::context::Context;
 
 /// Clusters of others need pinned hostgroups: rules lead there, and nothing of ours fills a number that we would choose.
@@ -45,7 +45,7 @@ pub(crate) fn check(file: &ProjectFile, topology: &Topology, context: &mut Conte
 /// The hostgroups that rules can lead to and that have no pin.
 fn missing(cluster: &Cluster) -> Vec<&'static str> {
     let pins = &cluster.hostgroups;
-    let reads = !matches!(cluster.kind, ClusterKind::Single);
+    let reads = cluster.kind.has_roles();
     let needed = [("writer", pins.writer, true), ("reader", pins.reader, reads)];
     let missing = needed
         .into_iter()

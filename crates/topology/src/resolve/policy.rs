@@ -106,6 +106,12 @@ fn policy(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>)
             .at(object.key_span(&ALLOW_ON_READERS), "this needs a reason");
         object.push(diagnostic, context);
     }
+    if allow_on_readers.contains(&ReadClass::Unproven)
+        && !matches!(reads, None | Some(ReadSelection::Only(_)))
+    {
+        let message = "`unproven` needs `reads: {only: …}`: otherwise writes would go to readers";
+        object.error(NOT_TOGETHER, message, object.span(&ALLOW_ON_READERS), context);
+    }
     let policy = ReadWritePolicy {
         name: object.name.clone(),
         origin: object.origin,

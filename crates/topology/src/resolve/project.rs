@@ -138,7 +138,7 @@ object! {
 object! {
     mod deletes = "How much an apply may delete.";
     MAX: Count = count("max", "The most objects that one apply may delete.").examples("[5]")
-        .absent("no limit");
+        .absent("`10`");
 }
 
 /// What happens when a target cannot be reached.

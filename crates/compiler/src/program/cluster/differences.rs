@@ -51,7 +51,7 @@ impl<'t> Differences<'t> {
     /// What readers fall back to on ProxySQL, which has neither tiers nor a switch per cluster.
     fn fallback(&self, cluster: &Cluster, report: &mut Diagnostics<'_>) {
         match (cluster.kind, cluster.writer_serves_reads) {
-            (ClusterKind::Single, _) => {}
+            (ClusterKind::Single | ClusterKind::Hostgroup, _) => {}
             (_, WriterServesReads::LastResort) => {
                 let after = match cluster.kind {
                     ClusterKind::Replication { .. } => "",
@@ -110,6 +110,9 @@ fn tls(cluster: &Cluster, report: &mut Diagnostics<'_>) {
 /// The bundled engine places the servers of a cluster that it does not watch as they are written.
 fn without_monitor(cluster: &Cluster, report: &mut Diagnostics<'_>) {
     let remedy = match cluster.roles_by {
+        _ if cluster.kind == ClusterKind::Hostgroup => {
+            "write `type: replication`, whose replicas are watched"
+        }
         RolesBy::External => "write `roles_by: engine` and a `monitor` section",
         RolesBy::Engine => "write a `monitor` section",
     };
@@ -196,6 +199,9 @@ fn election(cluster: &Cluster, report: &mut Diagnostics<'_>) {
                         them, `writer_preference` only decides where writes go until the monitor has asked";
             report.difference(cluster.origin, "writer_preference", what);
         }
-        ClusterKind::Single | ClusterKind::Replication { .. } | ClusterKind::GroupReplication => {}
+        ClusterKind::Single
+        | ClusterKind::Hostgroup
+        | ClusterKind::Replication { .. }
+        | ClusterKind::GroupReplication => {}
     }
 }

@@ -29,7 +29,7 @@ pub(super) struct Members {
 /// The servers of both roles. Until a monitor has spoken, the most wanted server is the writer.
 pub(super) fn members(cluster: &Cluster, report: &mut Diagnostics<'_>) -> Members {
     let servers = preferred(cluster);
-    if cluster.kind == ClusterKind::Single {
+    if !cluster.kind.has_roles() {
         let writers = servers
             .iter()
             .map(|server| member(cluster, server, server.weight, 0, report));
@@ -60,9 +60,12 @@ pub(super) fn members(cluster: &Cluster, report: &mut Diagnostics<'_>) -> Member
     Members { writers, readers }
 }
 
-/// Whether the engine watches the servers of a cluster itself and gives them their roles.
+/// Whether the engine watches the servers of a cluster itself and gives them their roles. Those of a hostgroup have none.
 pub(super) fn are_watched(topology: &Topology, cluster: &Cluster, report: &Diagnostics<'_>) -> bool {
-    report.engine == EngineId::Bundled && topology.monitor.is_some() && cluster.roles_by == RolesBy::Engine
+    report.engine == EngineId::Bundled
+        && topology.monitor.is_some()
+        && cluster.roles_by == RolesBy::Engine
+        && cluster.kind != ClusterKind::Hostgroup
 }
 
 /// What the engine chooses from, where it gives roles itself.

@@ -49,7 +49,7 @@ impl Purpose {
     const fn is_part_of(self, kind: ClusterKind) -> bool {
         match self {
             Purpose::Writer => true,
-            Purpose::Reader => !matches!(kind, ClusterKind::Single),
+            Purpose::Reader => kind.has_roles(),
             Purpose::BackupWriter | Purpose::Offline => {
                 matches!(kind, ClusterKind::Galera | ClusterKind::GroupReplication)
             }

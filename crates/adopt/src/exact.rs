@@ -1,0 +1,179 @@
+//! A rule set as a project that says the same, row for row, as far as the language can.
+
+mod clusters;
+
+use std::collections::BTreeMap;
+
+use shardwright_import::{Beside, RuleFile};
+use shardwright_rules::{Body, Configuration, Monitor, Rule, SecretReference, User};
+use shardwright_topology::{NoSetting, default_value, is_name, setting};
+
+use crate::Secrets;
+use crate::draft::{Draft, MonitorDraft, RuleDraft, TargetDraft, UserDraft};
+
+/// Something of the source that a project cannot hold.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Unwritten {
+    /// What it is.
+    pub what: String,
+    /// Why.
+    pub why: String,
+}
+
+/// The project, and what it lacks.
+pub(crate) fn draft(
+    file: &RuleFile,
+    target: Option<TargetDraft>,
+    secrets: Secrets,
+) -> (Draft, Vec<Unwritten>) {
+    let source = &file.configuration;
+    let mut unwritten = Vec::new();
+    let clusters = clusters::clusters(source, &mut unwritten);
+    let mut draft = Draft {
+        engine: source.engine,
+        settings: source.settings,
+        target,
+        clusters,
+        users: Vec::new(),
+        listeners: source.listeners.clone(),
+        monitor: source
+            .monitor
+            .as_ref()
+            .map(|account| monitor(account, &file.beside, secrets)),
+        variables: BTreeMap::new(),
+        rules: rules(source, &file.beside),
+        behind: None,
+        routes: source.graph.fast_routing.clone(),
+        refusing: source.refusing.clone(),
+        firewall: source.firewall.clone(),
+        objects: Vec::new(),
+    };
+    users(source, &file.beside, secrets, &mut draft, &mut unwritten);
+    variables(source, &mut draft, &mut unwritten);
+    (draft, unwritten)
+}
+
+fn users(
+    source: &Configuration,
+    beside: &Beside,
+    secrets: Secrets,
+    draft: &mut Draft,
+    unwritten: &mut Vec<Unwritten>,
+) {
+    for user in &source.users {
+        let why = if !is_name(&user.name) {
+            Some("names of the language are letters, digits, `_` and `-`".to_owned())
+        } else if draft.place(user.default_hostgroup).is_none() {
+            let id = user.default_hostgroup;
+            Some(format!(
+                "its default hostgroup {id} is no writer or reader of a cluster"
+            ))
+        } else {
+            None
+        };
+        match why {
+            Some(why) => unwritten.push(Unwritten {
+                what: format!("user {}", user.name),
+                why,
+            }),
+            None => draft.users.push(self::user(user, beside, secrets)),
+        }
+    }
+}
+
+fn user(user: &User, beside: &Beside, secrets: Secrets) -> UserDraft {
+    let has_password = user.password.is_some() || beside.passwords.contains_key(&user.name);
+    UserDraft {
+        name: user.name.clone(),
+        password: has_password
+            .then(|| reference(&user.name, beside.passwords.contains_key(&user.name), secrets)),
+        hostgroup: user.default_hostgroup,
+        schema: user.default_schema.clone(),
+        max_connections: user.max_connections,
+        statement_timeout_ms: user.statement_timeout_ms,
+        transaction_persistent: user.transaction_persistent,
+        tls: user.tls,
+    }
+}
+
+/// The file that a secret of the source is written to.
+pub(crate) fn secret_file(name: &str) -> String {
+    format!("secrets/{name}")
+}
+
+/// What the file of the monitor's password is called; a user of that name has another.
+pub(crate) const MONITOR_SECRET: &str = "monitor.account";
+
+/// A file for a secret that the source has; else the environment variable that it is expected in.
+fn reference(name: &str, is_known: bool, secrets: Secrets) -> SecretReference {
+    match secrets {
+        Secrets::Files if is_known => SecretReference::File(secret_file(name)),
+        Secrets::Files | Secrets::Environment => {
+            let name = name.to_ascii_uppercase().replace(['-', '.'], "_");
+            SecretReference::Env(format!("{name}_PASSWORD"))
+        }
+    }
+}
+
+fn monitor(monitor: &Monitor, beside: &Beside, secrets: Secrets) -> MonitorDraft {
+    let password = monitor.password.as_ref().map(|_| match beside.monitor_password {
+        Some(_) if secrets == Secrets::Files => SecretReference::File(secret_file(MONITOR_SECRET)),
+        _ => SecretReference::Env("MONITOR_PASSWORD".to_owned()),
+    });
+    MonitorDraft {
+        user: monitor.user.clone(),
+        password,
+        heartbeat: monitor.heartbeat.clone(),
+    }
+}
+
+fn rules(source: &Configuration, beside: &Beside) -> Vec<RuleDraft> {
+    let active = source.graph.rules.iter().map(|rule| (rule, true));
+    let inactive = beside.inactive.iter().map(|rule| (rule, false));
+    let mut rules: Vec<RuleDraft> = active
+        .chain(inactive)
+        .filter_map(|(rule, is_active)| rule_draft(rule, is_active))
+        .collect();
+    rules.sort_by_key(|rule| rule.id);
+    rules
+}
+
+fn rule_draft(rule: &Rule, is_active: bool) -> Option<RuleDraft> {
+    let Body::Engine(row) = &rule.body else {
+        return None;
+    };
+    Some(RuleDraft {
+        id: rule.id,
+        flag_in: rule.flag_in,
+        is_active,
+        row: (**row).clone(),
+        comment: Vec::new(),
+    })
+}
+
+/// Variables that are not what ProxySQL starts with.
+fn variables(source: &Configuration, draft: &mut Draft, unwritten: &mut Vec<Unwritten>) {
+    for (name, value) in &source.variables {
+        if default_value(name).is_some_and(|default| same_value(name, default, value)) {
+            continue;
+        }
+        let why = match setting(name, value) {
+            Ok(value) => {
+                draft.variables.insert(name.clone(), value);
+                continue;
+            }
+            Err(NoSetting::Elsewhere(why, _)) => why.to_owned(),
+            Err(NoSetting::Unknown) => "ProxySQL 2.7 has no variable of this name".to_owned(),
+            Err(NoSetting::BadValue) => format!("ProxySQL 2.7 does not take the value {value}"),
+        };
+        unwritten.push(Unwritten {
+            what: format!("the variable {name}"),
+            why,
+        });
+    }
+}
+
+/// Whether two values of a variable are one: switches are written in several ways.
+pub(crate) fn same_value(name: &str, one: &str, other: &str) -> bool {
+    one == other || matches!((setting(name, one), setting(name, other)), (Ok(one), Ok(other)) if one == other)
+}

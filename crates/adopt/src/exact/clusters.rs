@@ -1,0 +1,245 @@
+//! Clusters of the language for the hostgroups of a rule set, so that the same rows are compiled where the language can.
+
+use std::collections::BTreeMap;
+
+use shardwright_rules::{
+    Cluster, ClusterKind, Configuration, Failback, Group, HostgroupId, Member, RolesBy, ServerTls,
+    WriterServesReads,
+};
+
+use super::Unwritten;
+use crate::draft::{ClusterDraft, ClusterForm, Hostgroups, ServerDraft};
+use crate::names::{self, Names};
+
+/// How much more weight a reader is given than a writer that serves reads as a last resort; Galera and group replication
+/// have it between all of their weights.
+const READER_WEIGHT_FACTOR: u32 = 100;
+/// What the language takes Galera servers to be behind where nothing is said.
+const GALERA_DEFAULT_BEHIND: u32 = 100;
+
+/// The clusters that can be written, and those that cannot.
+pub(super) fn clusters(source: &Configuration, unwritten: &mut Vec<Unwritten>) -> Vec<ClusterDraft> {
+    let mut names = Names::default();
+    let mut drafts = Vec::new();
+    for cluster in &source.clusters {
+        let name = names.take(&[names::slug(&cluster.name), format!("hg{}", cluster.writer)]);
+        match draft(source, cluster, name) {
+            Ok(draft) => drafts.push(draft),
+            Err(why) => unwritten.push(Unwritten {
+                what: format!("hostgroup {}", cluster.writer),
+                why: why.to_owned(),
+            }),
+        }
+    }
+    drafts.sort_by(|a, b| a.name.cmp(&b.name));
+    drafts
+}
+
+/// A server with its rows.
+struct Found<'m> {
+    writer: Option<&'m Member>,
+    reader: Option<&'m Member>,
+}
+
+impl<'m> Found<'m> {
+    fn any(&self) -> &'m Member {
+        let row = self.writer.or(self.reader);
+        row.expect("a server is found by one of its rows")
+    }
+}
+
+fn draft(source: &Configuration, cluster: &Cluster, name: String) -> Result<ClusterDraft, &'static str> {
+    let found = servers(source, cluster);
+    if found.is_empty() {
+        return Err("it has no server, and a cluster needs one");
+    }
+    if found.iter().any(|server| server.any().port == 0) {
+        return Err("its server is a unix socket, and servers of a cluster have a port");
+    }
+    let mut draft = ClusterDraft {
+        name,
+        form: ClusterForm::Single,
+        hostgroups: Hostgroups {
+            writer: cluster.writer,
+            reader: cluster.reader,
+            group: cluster
+                .kind
+                .group()
+                .map(|group| (group.backup_writer, group.offline)),
+        },
+        writer_serves_reads: cluster.writer_serves_reads,
+        roles_by: RolesBy::Engine,
+        failback: Failback::Manual,
+        writers: 1,
+        max_transactions_behind: None,
+        tls: tls(&found),
+        servers: Vec::new(),
+    };
+    let weights = match &cluster.kind {
+        ClusterKind::Single => {
+            let lags = found.iter().any(|server| server.any().max_replication_lag_s > 0);
+            draft.form = match found.len() == 1 && !lags {
+                true => ClusterForm::Single,
+                false => ClusterForm::Hostgroup,
+            };
+            found.iter().map(|server| (server.any().weight, None)).collect()
+        }
+        ClusterKind::Replication { read_only_check } => {
+            draft.form = ClusterForm::Replication(*read_only_check);
+            replication_weights(&found, &mut draft)
+        }
+        ClusterKind::Galera(group) => {
+            draft.form = ClusterForm::Galera;
+            // ProxySQL knows no other.
+            draft.failback = Failback::Automatic;
+            draft.max_transactions_behind =
+                (!matches!(group.max_transactions_behind, 0 | GALERA_DEFAULT_BEHIND))
+                    .then_some(group.max_transactions_behind);
+            group_weights(&found, group, &mut draft)
+        }
+        ClusterKind::GroupReplication(group) => {
+            draft.form = ClusterForm::GroupReplication;
+            draft.max_transactions_behind =
+                (group.max_transactions_behind > 0).then_some(group.max_transactions_behind);
+            group_weights(&found, group, &mut draft)
+        }
+    };
+    draft.servers = named(&found, weights);
+    Ok(draft)
+}
+
+/// The servers of a cluster, the most wanted writer first.
+fn servers<'c>(source: &'c Configuration, cluster: &Cluster) -> Vec<Found<'c>> {
+    let rows = |id: HostgroupId| {
+        source
+            .hostgroup(id)
+            .map_or(&[][..], |hostgroup| &hostgroup.members)
+    };
+    let mut found: Vec<Found<'c>> = Vec::new();
+    let mut places: BTreeMap<(&str, u16), usize> = BTreeMap::new();
+    let mut add = |member: &'c Member, reads: bool| {
+        let at = *places.entry((&member.host, member.port)).or_insert_with(|| {
+            found.push(Found {
+                writer: None,
+                reader: None,
+            });
+            found.len() - 1
+        });
+        let row = match reads {
+            true => &mut found[at].reader,
+            false => &mut found[at].writer,
+        };
+        row.get_or_insert(member);
+    };
+    let mut writers: Vec<&Member> = rows(cluster.writer).iter().collect();
+    if cluster.kind.group().is_some() {
+        // The heaviest write.
+        writers.sort_by_key(|member| std::cmp::Reverse(member.weight));
+    }
+    writers.into_iter().for_each(|member| add(member, false));
+    let waiting = cluster.kind.group();
+    for id in waiting
+        .iter()
+        .flat_map(|group| [group.backup_writer, group.offline])
+    {
+        rows(id).iter().for_each(|member| add(member, false));
+    }
+    let mut readers: Vec<&Member> = cluster.reader.map_or(&[][..], rows).iter().collect();
+    if cluster.kind.group().is_some() {
+        readers.sort_by_key(|member| std::cmp::Reverse(member.weight));
+    }
+    readers.into_iter().for_each(|member| add(member, true));
+    found
+}
+
+/// With TLS where any server has it: ProxySQL does without where a server offers none.
+fn tls(found: &[Found<'_>]) -> ServerTls {
+    match found.iter().all(|server| server.any().tls == ServerTls::Disabled) {
+        true => ServerTls::Disabled,
+        false => ServerTls::Preferred,
+    }
+}
+
+/// The weight of each server, and that of its reads where it is another.
+type Weights = Vec<(u32, Option<u32>)>;
+
+fn replication_weights(found: &[Found<'_>], draft: &mut ClusterDraft) -> Weights {
+    let (first, others) = found.split_first().expect("a cluster has servers");
+    let is_multiple = |server: &Found<'_>| {
+        let weight = server.reader.map_or(0, |row| row.weight);
+        server.writer.is_none() && weight > 0 && weight.is_multiple_of(READER_WEIGHT_FACTOR)
+    };
+    let is_last_resort = draft.writer_serves_reads == WriterServesReads::Always
+        && first.writer.is_some()
+        && first.reader.is_some_and(|row| row.weight == 1)
+        && !others.is_empty()
+        && others.iter().all(is_multiple);
+    if is_last_resort {
+        draft.writer_serves_reads = WriterServesReads::LastResort;
+    }
+    let weights = found.iter().map(|server| {
+        let written = server.any().weight;
+        match (server.writer, server.reader) {
+            (_, Some(row)) if is_last_resort && server.writer.is_none() => {
+                (row.weight / READER_WEIGHT_FACTOR, None)
+            }
+            (Some(_), Some(row)) if !is_last_resort && row.weight != written => (written, Some(row.weight)),
+            _ => (written, None),
+        }
+    });
+    weights.collect()
+}
+
+/// One weight ranks writers and shares reads: what is compiled has room between weights for the ranks. A writer that reads
+/// as a last resort has weight 1 among the readers.
+fn group_weights(found: &[Found<'_>], group: &Group, draft: &mut ClusterDraft) -> Weights {
+    draft.writers = group
+        .writers
+        .clamp(1, u32::try_from(found.len()).unwrap_or(u32::MAX));
+    let is_last_resort = |server: &Found<'_>| match (server.writer, server.reader) {
+        (Some(writer), Some(reader)) => reader.weight == 1 && writer.weight >= READER_WEIGHT_FACTOR,
+        _ => false,
+    };
+    let mut both = found
+        .iter()
+        .filter(|server| server.writer.is_some() && server.reader.is_some())
+        .peekable();
+    if draft.writer_serves_reads == WriterServesReads::Always
+        && both.peek().is_some()
+        && both.all(is_last_resort)
+    {
+        draft.writer_serves_reads = WriterServesReads::LastResort;
+    }
+    let weight = |server: &Found<'_>| {
+        let row = match is_last_resort(server) {
+            true => server.writer,
+            false => server.reader.or(server.writer),
+        };
+        row.map_or(1, |row| row.weight)
+    };
+    let has_room = found.iter().all(|server| weight(server) >= READER_WEIGHT_FACTOR);
+    let factor = if has_room { READER_WEIGHT_FACTOR } else { 1 };
+    found
+        .iter()
+        .map(|server| (weight(server) / factor, None))
+        .collect()
+}
+
+fn named(found: &[Found<'_>], weights: Weights) -> Vec<ServerDraft> {
+    let mut names = Names::default();
+    let servers = found.iter().zip(weights).map(|(server, (weight, read_weight))| {
+        let row = server.any();
+        let lags = [server.writer, server.reader].into_iter().flatten();
+        ServerDraft {
+            name: names.take(&names::server(&row.host, row.port)),
+            host: row.host.clone(),
+            port: row.port,
+            weight,
+            read_weight,
+            max_connections: row.max_connections,
+            max_replication_lag_s: lags.map(|row| row.max_replication_lag_s).max().unwrap_or(0),
+            state: row.status,
+        }
+    });
+    servers.collect()
+}

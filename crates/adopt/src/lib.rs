@@ -1,0 +1,189 @@
+//! An existing rule set as a project.
+//!
+//! [`adopt`] writes it in two steps. First *exactly*: clusters, users, settings, and every rule in the engine's own columns
+//! ([`mod@exact`]), so that compiling the project gives the rows of the source; what would be different is listed
+//! ([`Difference`]). Then rules are *lifted* to named objects, a few at a time ([`lift`]). A lift stays only if the prover
+//! shows that every statement goes the same way as in the source; otherwise the rules stay as they were, with the reason.
+//!
+//! Nothing is read or written here: files are values, and passwords stay beside them.
+
+mod build;
+mod differences;
+pub mod draft;
+mod exact;
+mod lift;
+mod names;
+mod write;
+mod yaml;
+
+use shardwright_diagnostics::Diagnostic;
+use shardwright_import::RuleFile;
+use shardwright_rules::SecretReference;
+use shardwright_secrets::Secret;
+use shardwright_targets::emit::Table;
+use thiserror::Error;
+
+pub use build::Built;
+pub use differences::Difference;
+pub use draft::{Draft, TargetDraft};
+pub use exact::Unwritten;
+pub use lift::{Lift, Lifted, Resisted};
+pub use write::ProjectFile;
+
+use crate::draft::RuleDraft;
+
+/// Why a rule is not active that the engine does not load either.
+pub const PARKED: &str = "it is not active in the source";
+
+/// A host as a name of the language.
+pub fn name_of_host(host: &str) -> String {
+    let names = names::server(host, 0);
+    names
+        .into_iter()
+        .next()
+        .filter(|name| !name.is_empty())
+        .unwrap_or_else(|| "proxysql".to_owned())
+}
+
+/// Where the passwords of a source go.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Secrets {
+    /// Into files beside the project, which git ignores; what the source does not have is expected in the environment.
+    #[default]
+    Files,
+    /// Nowhere: users are expected to set environment variables.
+    Environment,
+}
+
+/// What a caller may ask for.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// Where passwords go.
+    pub secrets: Secrets,
+    /// The proxy that the source was read from.
+    pub target: Option<TargetDraft>,
+    /// Leaves every rule in the engine's own columns.
+    pub only_exact: bool,
+}
+
+/// A rule set as a project.
+#[derive(Debug)]
+pub struct Adopted {
+    /// The project.
+    pub built: Built,
+    /// Secret files by path, to be written so that nobody else can read them.
+    pub secrets: Vec<(String, Secret)>,
+    /// Environment variables that have to be set.
+    pub environment: Vec<String>,
+    /// What of the source no project can hold.
+    pub unwritten: Vec<Unwritten>,
+    /// What the tables of the engine would hold otherwise.
+    pub differences: Vec<Difference>,
+    /// Rules that became named objects, and those that did not.
+    pub lifted: Lifted,
+    /// Rules that are written and not active, because the engine does not load them or the compiler refuses them.
+    pub inactive: Vec<(u32, String)>,
+}
+
+/// Why no project can be written.
+#[derive(Debug, Error)]
+pub enum AdoptError {
+    /// The files that were written do not compile: a mistake of this program.
+    #[error("the project that was written does not compile: {}", .0.first().map_or("no reason", |error| &error.message))]
+    NotAProject(Vec<Diagnostic>),
+    /// A value of the source that the engine's tables do not take.
+    #[error("the source holds what its engine does not take: {0}")]
+    Rows(#[from] shardwright_targets::emit::EmitError),
+}
+
+/// Writes a rule set as a project.
+///
+/// # Errors
+/// [`AdoptError`]
+pub fn adopt(file: &RuleFile, options: &Options) -> Result<Adopted, AdoptError> {
+    let (mut draft, unwritten) = exact::draft(file, options.target.clone(), options.secrets);
+    let mut inactive: Vec<(u32, String)> = draft
+        .rules
+        .iter()
+        .filter(|rule| !rule.is_active)
+        .map(|rule| (rule.id, PARKED.to_owned()))
+        .collect();
+    let mut built = settle(&mut draft, &mut inactive)?;
+    let lifted = match options.only_exact {
+        true => Lifted::default(),
+        false => lift::lift(&file.configuration, &mut draft, &mut built),
+    };
+    let mut differences = differences::differences(&file.configuration, built.configuration())?;
+    // What is not written has its reason there.
+    differences.retain(|one| !unwritten.iter().any(|lack| one.is_lack_of(lack)));
+    // Rules of lifted objects have other ids and columns, and go the same ways.
+    let is_lifted = !lifted.lifts.is_empty();
+    differences
+        .retain(|one| !(is_lifted && matches!(one.table, Some(Table::QueryRules | Table::FastRouting))));
+    for difference in differences
+        .iter_mut()
+        .filter(|one| one.table == Some(Table::QueryRules))
+    {
+        let is_inactive = inactive.iter().any(|(id, _)| id.to_string() == difference.what);
+        difference.why =
+            is_inactive.then_some("it is written and not active, because the compiler refuses it");
+    }
+    let (secrets, environment) = secrets(file, &draft);
+    Ok(Adopted {
+        built,
+        secrets,
+        environment,
+        unwritten,
+        differences,
+        lifted,
+        inactive,
+    })
+}
+
+/// Compiles a draft. A rule that the compiler refuses stays in the project, and is not active.
+fn settle(draft: &mut Draft, inactive: &mut Vec<(u32, String)>) -> Result<Built, AdoptError> {
+    loop {
+        let refused = match build::build(draft) {
+            Ok(built) => return Ok(built),
+            Err(refused) => refused,
+        };
+        let mut changed = false;
+        for (error, at) in refused.errors.iter().zip(&refused.rules) {
+            let rule: Option<&mut RuleDraft> = at.and_then(|at| draft.rules.get_mut(at));
+            let Some(rule) = rule.filter(|rule| rule.is_active) else {
+                continue;
+            };
+            rule.is_active = false;
+            rule.comment = vec![format!("not active: {}", error.message)];
+            inactive.push((rule.id, error.message.clone()));
+            changed = true;
+        }
+        if !changed {
+            return Err(AdoptError::NotAProject(refused.errors));
+        }
+    }
+}
+
+/// The secrets that go into files, and the variables that references of the project name.
+fn secrets(file: &RuleFile, draft: &Draft) -> (Vec<(String, Secret)>, Vec<String>) {
+    let (mut files, mut variables) = (Vec::new(), Vec::new());
+    let of_users = draft.users.iter().map(|user| {
+        let known = file.beside.passwords.get(&user.name);
+        (user.password.as_ref(), known)
+    });
+    let of_monitor = draft.monitor.iter().map(|monitor| {
+        let known = file.beside.monitor_password.as_ref();
+        (monitor.password.as_ref(), known)
+    });
+    let of_target = draft.target.iter().map(|target| (Some(&target.password), None));
+    for (reference, known) in of_users.chain(of_monitor).chain(of_target) {
+        match (reference, known) {
+            (Some(SecretReference::File(path)), Some(secret)) => files.push((path.clone(), secret.clone())),
+            (Some(SecretReference::Env(name)), _) => variables.push(name.clone()),
+            _ => {}
+        }
+    }
+    variables.sort_unstable();
+    variables.dedup();
+    (files, variables)
+}

@@ -1,0 +1,349 @@
+//! Rules as named objects, kept where the prover shows that nothing changes.
+//!
+//! A recogniser ([`policies`], [`effects`], …) finds groups of rules that one object could say, and makes the object of any
+//! part of a group. The whole group is tried first. Where that is not equal to the source, its halves are, down to single
+//! rules, so that one rule that resists does not keep the others. Each attempt is a whole project: its files are written,
+//! read and compiled, and the result is compared with the source, so a mistake of a recogniser cannot get through.
+
+mod clusters;
+mod effects;
+mod fast_routing;
+mod keyed;
+mod matches;
+mod policies;
+mod timeouts;
+
+use std::collections::BTreeSet;
+
+use shardwright_prover::equivalence::{Difference, Equivalence, equivalence};
+use shardwright_rules::{Configuration, Decision, Outcome};
+use shardwright_topology::default_value;
+
+use crate::build::{Built, build};
+use crate::draft::{ClusterDraft, Draft, ObjectDraft, RuleDraft};
+use crate::exact::same_value;
+
+/// Characters of a statement that are shown.
+const MOST_SHOWN: usize = 100;
+
+/// Projects that are compiled for one import, and how many rules all of them may have together.
+const LEAST_ATTEMPTS: usize = 20;
+const MOST_ATTEMPTS: usize = 400;
+const MOST_COMPILED: usize = 60_000;
+
+/// Rules that became an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Lift {
+    /// `read_write_policies.shop`
+    pub address: String,
+    /// The ids of the rules, which the project does not have any more.
+    pub rules: BTreeSet<u32>,
+}
+
+/// A rule that a recogniser took for a part of an object, and that is none.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Resisted {
+    /// The object.
+    pub address: String,
+    /// The rule.
+    pub rule: u32,
+    /// Why the rule stays as it is.
+    pub why: String,
+}
+
+/// What lifting came to.
+#[derive(Clone, Debug, Default)]
+pub struct Lifted {
+    /// What was lifted, in the order of the recognisers.
+    pub lifts: Vec<Lift>,
+    /// What could not be.
+    pub resisted: Vec<Resisted>,
+    /// Clusters that were joined of two hostgroups.
+    pub joined: Vec<String>,
+    /// How many rows of fast routing became these maps.
+    pub routes: Option<(usize, Vec<String>)>,
+    /// Why they did not.
+    pub routes_resisted: Option<String>,
+}
+
+/// A change of a draft.
+#[derive(Clone, Debug)]
+pub(crate) enum Edit {
+    /// An object is added, or takes the place of one with the same address.
+    Object(ObjectDraft),
+    /// Statements of a user have a limit.
+    Timeout { user: String, limit_ms: u32 },
+}
+
+/// Rules that one object could say, and what the object is for a part of them.
+pub(crate) struct Group {
+    /// The object's address.
+    pub(crate) address: String,
+    /// The rules, in their order; those that only make sense together stand together.
+    pub(crate) rules: Vec<Vec<u32>>,
+    /// The changes, instead of these rules.
+    pub(crate) edits: Box<dyn Fn(&Draft, &[&RuleDraft]) -> Vec<Edit>>,
+}
+
+/// Lifts what can be proved equal; gives the project in which it is.
+pub(crate) fn lift(source: &Configuration, draft: &mut Draft, built: &mut Built) -> Lifted {
+    // A variable that has its default says nothing that a project would have to say.
+    let mut source = source.clone();
+    source
+        .variables
+        .retain(|name, value| !default_value(name).is_some_and(|default| same_value(name, default, value)));
+    let attempts = (MOST_COMPILED / draft.rules.len().max(1)).clamp(LEAST_ATTEMPTS, MOST_ATTEMPTS);
+    let mut lifting = Lifting {
+        source: &source,
+        draft,
+        built,
+        attempts,
+        lifted: Lifted::default(),
+    };
+    lifting.join_clusters();
+    for recogniser in [keyed::groups, policies::groups, timeouts::groups, effects::groups] {
+        for group in recogniser(lifting.draft) {
+            lifting.lift(&group);
+        }
+    }
+    lifting.fast_routing();
+    lifting.lifted
+}
+
+struct Lifting<'l> {
+    source: &'l Configuration,
+    draft: &'l mut Draft,
+    built: &'l mut Built,
+    /// Projects that may still be compiled.
+    attempts: usize,
+    lifted: Lifted,
+}
+
+impl Lifting<'_> {
+    /// Lifts what it can of a group.
+    fn lift(&mut self, group: &Group) {
+        let mut kept = Vec::new();
+        if self.whole(group, &group.rules.concat(), &mut kept).is_err()
+            && let Some(run) = self.longest_run(&group.rules.concat())
+        {
+            self.run(group, run, &mut kept);
+        }
+        let is_open = |ids: &&Vec<u32>| !kept.iter().any(|rule| ids.contains(&rule.id));
+        let open: Vec<Vec<u32>> = group.rules.iter().filter(is_open).cloned().collect();
+        self.group(group, &open, &mut kept);
+        if !kept.is_empty() {
+            self.lifted.lifts.push(Lift {
+                address: group.address.clone(),
+                rules: kept.into_iter().map(|rule| rule.id).collect(),
+            });
+        }
+    }
+
+    /// The most rules of a group that follow each other, where others stand behind them. What is lifted stands behind all
+    /// rules that stay, unless those behind the run stay behind what is lifted.
+    fn longest_run(&self, rules: &[u32]) -> Option<Vec<u32>> {
+        if self.draft.behind.is_some() {
+            return None;
+        }
+        let active = self
+            .draft
+            .rules
+            .iter()
+            .filter(|rule| rule.is_active && rule.flag_in == 0);
+        let active: Vec<u32> = active.map(|rule| rule.id).collect();
+        let mut runs: Vec<Vec<u32>> = vec![Vec::new()];
+        for id in &active {
+            match rules.contains(id) {
+                true => runs.last_mut().expect("there is one").push(*id),
+                false => runs.push(Vec::new()),
+            }
+        }
+        let longest = runs.into_iter().rev().max_by_key(Vec::len)?;
+        (longest.len() > 1 && longest.last() != active.last()).then_some(longest)
+    }
+
+    /// Lifts a run whole, with the rules behind it behind the object.
+    fn run(&mut self, group: &Group, run: Vec<u32>, kept: &mut Vec<RuleDraft>) {
+        let last = run.last().copied().unwrap_or(0);
+        let (rules, others): (Vec<RuleDraft>, Vec<RuleDraft>) = self
+            .draft
+            .rules
+            .iter()
+            .cloned()
+            .partition(|rule| run.contains(&rule.id));
+        let edits = (group.edits)(self.draft, &rules.iter().collect::<Vec<_>>());
+        let mut attempt = Draft {
+            behind: others.iter().map(|rule| rule.id).find(|id| *id > last),
+            rules: others,
+            ..self.draft.clone()
+        };
+        edits.into_iter().for_each(|edit| apply(&mut attempt, edit));
+        if let Ok(built) = self.prove(&attempt) {
+            *self.draft = attempt;
+            *self.built = built;
+            *kept = rules;
+        }
+    }
+
+    /// Lifts as many rules of a group as can be. `kept` has those that the object says already.
+    fn group(&mut self, group: &Group, units: &[Vec<u32>], kept: &mut Vec<RuleDraft>) {
+        let Err(why) = self.whole(group, &units.concat(), kept) else {
+            return;
+        };
+        match units {
+            [unit] => self.lifted.resisted.extend(unit.iter().map(|rule| Resisted {
+                address: group.address.clone(),
+                rule: *rule,
+                why: why.clone(),
+            })),
+            _ => {
+                let (first, second) = units.split_at(units.len() / 2);
+                self.group(group, first, kept);
+                self.group(group, second, kept);
+            }
+        }
+    }
+
+    /// Lifts rules of a group, all or none; otherwise the reason. Without rules there is nothing to do.
+    fn whole(&mut self, group: &Group, rules: &[u32], kept: &mut Vec<RuleDraft>) -> Result<(), String> {
+        let (mut all, others): (Vec<RuleDraft>, Vec<RuleDraft>) = self
+            .draft
+            .rules
+            .iter()
+            .cloned()
+            .partition(|rule| rules.contains(&rule.id));
+        if all.is_empty() {
+            return Ok(());
+        }
+        all.extend(kept.iter().cloned());
+        all.sort_by_key(|rule| rule.id);
+        let edits = (group.edits)(self.draft, &all.iter().collect::<Vec<_>>());
+        let mut attempt = Draft {
+            rules: others,
+            ..self.draft.clone()
+        };
+        edits.into_iter().for_each(|edit| apply(&mut attempt, edit));
+        let built = self.prove(&attempt)?;
+        *self.draft = attempt;
+        *self.built = built;
+        *kept = all;
+        Ok(())
+    }
+
+    /// The project of a draft, where every statement goes as in the source; otherwise why not.
+    fn prove(&mut self, attempt: &Draft) -> Result<Built, String> {
+        self.attempts = self
+            .attempts
+            .checked_sub(1)
+            .ok_or("not tried: so many rules of so large a rule set are not tried one by one")?;
+        let built = build(attempt).map_err(|refused| refused.reason())?;
+        match equivalence(self.source, built.configuration()) {
+            Equivalence::Proved => Ok(built),
+            Equivalence::Refuted { differences, .. } => Err(differences.first().map_or_else(
+                || "a statement would go another way".to_owned(),
+                |difference| shown(difference),
+            )),
+            Equivalence::Undecided { constructs } => {
+                let construct = constructs.first().map_or("", String::as_str);
+                Err(format!("not decided: {construct}"))
+            }
+        }
+    }
+
+    /// Lifts all rows of fast routing, or none.
+    fn fast_routing(&mut self) {
+        let objects = fast_routing::maps(self.draft);
+        if objects.is_empty() {
+            return;
+        }
+        let mut attempt = self.draft.clone();
+        let rows = std::mem::take(&mut attempt.routes).len();
+        let addresses: Vec<String> = objects.iter().map(ObjectDraft::address).collect();
+        attempt.objects.extend(objects);
+        match self.prove(&attempt) {
+            Ok(built) => {
+                *self.draft = attempt;
+                *self.built = built;
+                self.lifted.routes = Some((rows, addresses));
+            }
+            Err(why) => self.lifted.routes_resisted = Some(why),
+        }
+    }
+
+    /// Joins pairs of hostgroups to clusters with a writer and readers, where the same rows are compiled.
+    fn join_clusters(&mut self) {
+        for joined in clusters::pairs(self.draft) {
+            let mut attempt = self.draft.clone();
+            attempt
+                .clusters
+                .retain(|cluster| !joined.replaces.contains(&cluster.name));
+            attempt.clusters.push(joined.cluster.clone());
+            attempt.clusters.sort_by(|a, b| a.name.cmp(&b.name));
+            let Ok(built) = self.prove(&attempt) else { continue };
+            let before = crate::differences::differences(self.source, self.built.configuration());
+            let after = crate::differences::differences(self.source, built.configuration());
+            if matches!((before, after), (Ok(before), Ok(after)) if before == after) {
+                *self.draft = attempt;
+                *self.built = built;
+                self.lifted
+                    .joined
+                    .push(format!("clusters.{}", joined.cluster.name));
+            }
+        }
+    }
+}
+
+/// A cluster in the place of others.
+pub(crate) struct Joined {
+    pub(crate) cluster: ClusterDraft,
+    pub(crate) replaces: BTreeSet<String>,
+}
+
+fn apply(draft: &mut Draft, edit: Edit) {
+    match edit {
+        Edit::Object(object) => {
+            draft.objects.retain(|other| other.address() != object.address());
+            draft.objects.push(object);
+        }
+        Edit::Timeout { user, limit_ms } => {
+            let user = draft.users.iter_mut().find(|own| own.name == user);
+            if let Some(user) = user {
+                user.statement_timeout_ms = Some(limit_ms);
+            }
+        }
+    }
+}
+
+/// `SELECT 1 FOR UPDATE` of user app would go to hostgroup 10; today it would go to hostgroup 20
+fn shown(difference: &Difference) -> String {
+    let text = String::from_utf8_lossy(&difference.statement);
+    let text: String = text
+        .chars()
+        .map(|c| if c.is_control() { ' ' } else { c })
+        .take(MOST_SHOWN)
+        .collect();
+    let [goes, would] = [&difference.left, &difference.right].map(|decision| outcome(decision.as_ref()));
+    let session = &difference.session;
+    let schema = session.schemas[0]
+        .as_deref()
+        .map_or_else(String::new, |schema| format!(" in schema {schema}"));
+    match goes == would {
+        true => format!(
+            "`{text}` of user {}{schema} would get something else besides its hostgroup",
+            session.user
+        ),
+        false => format!(
+            "`{text}` of user {}{schema} would {would}; today it would {goes}",
+            session.user
+        ),
+    }
+}
+
+fn outcome(decision: Option<&Decision>) -> String {
+    match decision.map(|decision| &decision.outcome) {
+        None => "not log in".to_owned(),
+        Some(Outcome::Route(route)) => format!("go to hostgroup {}", route.hostgroup),
+        Some(Outcome::Reject(_)) => "be refused".to_owned(),
+        Some(Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin) => "be answered".to_owned(),
+    }
+}

@@ -1,0 +1,35 @@
+//! Rules with nothing but a user and a time, as the user's `statement_timeout`.
+
+use super::matches::only_does;
+use super::{Edit, Group};
+use crate::draft::Draft;
+
+pub(super) fn groups(draft: &Draft) -> Vec<Group> {
+    let mut groups = Vec::new();
+    for rule in draft
+        .rules
+        .iter()
+        .filter(|rule| rule.is_active && rule.flag_in == 0)
+    {
+        let row = &rule.row;
+        let (Some(user), Some(limit_ms)) = (&row.username, row.timeout_ms) else {
+            continue;
+        };
+        let known = draft.users.iter().any(|own| own.name == *user);
+        if !known || limit_ms == 0 || !row.is_unconditional_for(user) || !only_does(row, &["timeout"]) {
+            continue;
+        }
+        let user = user.clone();
+        groups.push(Group {
+            address: format!("users.{user}"),
+            rules: vec![vec![rule.id]],
+            edits: Box::new(move |_, _| {
+                vec![Edit::Timeout {
+                    user: user.clone(),
+                    limit_ms,
+                }]
+            }),
+        });
+    }
+    groups
+}

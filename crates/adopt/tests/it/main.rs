@@ -1,0 +1,7 @@
+//! Rule sets as projects.
+
+mod exact;
+mod examples;
+mod lifting;
+mod published;
+mod support;

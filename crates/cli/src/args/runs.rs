@@ -1,0 +1,49 @@
+//! The command lines about what targets run, and what was applied to them.
+
+use clap::Args as ClapArgs;
+
+use super::Selection;
+
+/// Takes back an apply to ProxySQL
+///
+/// A run that was cut off is taken back at once: the target is between two states. One that was applied is taken back by
+/// the same changes the other way round, after approval, as a run of its own. It is refused when rows that the run wrote
+/// hold something else by now.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  shardwright history\n  shardwright rollback 20261125-153012-7f3a1c20\n  \
+    shardwright rollback 20261125-153012-7f3a1c20 --auto-approve"
+)]
+pub(crate) struct Rollback {
+    /// The run, as apply and history name it
+    pub(crate) run: String,
+    /// Takes it back without asking
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
+}
+
+/// Shows what each target runs, and whether that is what was applied
+///
+/// For ProxySQL also, module by module: rows that are staged and not live, rows that are live and not saved, variables
+/// that wait for the next start, and a run that was cut off.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  shardwright status\n  shardwright status --detailed-exitcode --format json"
+)]
+pub(crate) struct Status {
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+    /// Exits 2 when something is not as it was applied
+    #[arg(long)]
+    pub(crate) detailed_exitcode: bool,
+}
+
+/// Lists the applies to ProxySQL that were made from this directory: when, by whom, from which commit, and how they ended
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  shardwright history\n  shardwright history --target px-a1 --format json"
+)]
+pub(crate) struct History {
+    #[command(flatten)]
+    pub(crate) selection: Selection,
+}

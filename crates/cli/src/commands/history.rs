@@ -1,0 +1,66 @@
+//! `history`: the applies to ProxySQL that were made from this directory.
+
+use serde_json::{Value, json};
+use shardwright_targets::proxysql::Run;
+
+use crate::args::{self, Format, Global};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::live;
+use crate::project;
+use crate::ui::Ui;
+
+/// How much of a commit is shown.
+const SHORT: usize = 8;
+
+pub(crate) fn run(args: &args::History, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let opened = project::open(global, ui)?;
+    let runs = live::journal(&opened).runs();
+    let runs = runs.map_err(|error| CommandError::failed(error.to_string()))?;
+    let wanted = &args.selection.targets;
+    let is_wanted = |run: &&Run| wanted.is_empty() || wanted.contains(&run.record.target);
+    let runs = runs.iter().filter(is_wanted);
+    if ui.format() == Format::Json {
+        let runs: Vec<Value> = runs.map(value).collect();
+        ui.json(&json!({ "runs": runs }))?;
+        return Ok(Exit::Done);
+    }
+    let lines: String = runs.map(|run| line(run) + "\n").collect();
+    match lines.is_empty() {
+        true => ui.status("no runs"),
+        false => ui.data(&lines)?,
+    }
+    Ok(Exit::Done)
+}
+
+fn line(run: &Run) -> String {
+    let record = &run.record;
+    let commit = record.identity.commit.as_deref().unwrap_or("-");
+    format!(
+        "{}  {}  generation {}  {}  {}  {}",
+        record.identity.run,
+        record.target,
+        record.generation,
+        record.identity.by,
+        commit.get(..SHORT).unwrap_or(commit),
+        run.end().map_or("has not ended", |(_, message)| message)
+    )
+}
+
+fn value(run: &Run) -> Value {
+    let record = &run.record;
+    json!({
+        "run": record.identity.run,
+        "target": record.target,
+        "admin": record.admin,
+        "by": record.identity.by,
+        "at": record.identity.at,
+        "commit": record.identity.commit,
+        "project": record.project,
+        "base": record.base,
+        "generation": record.generation,
+        "desired": record.desired,
+        "end": run.end().map(|(end, _)| end),
+        "message": run.end().map(|(_, message)| message),
+    })
+}

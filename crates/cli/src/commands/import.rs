@@ -1,0 +1,47 @@
+//! `import`: an existing rule set as a project.
+
+mod report;
+mod source;
+mod written;
+
+use std::path::Path;
+
+use shardwright_adopt::{AdoptError, Options, Secrets, adopt};
+
+use crate::args::{Adoption, Global, Import, SecretPlace};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::ui::Ui;
+
+pub(crate) fn run(args: &Import, _: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    write_project(&args.source, &args.adoption, &args.output, ui)
+}
+
+/// Writes the rule set of a source as a project.
+pub(super) fn write_project(
+    source: &str,
+    adoption: &Adoption,
+    directory: &Path,
+    ui: &Ui,
+) -> Result<Exit, CommandError> {
+    let source = source::read(source, adoption, ui)?;
+    let options = Options {
+        secrets: match adoption.secrets {
+            SecretPlace::Files => Secrets::Files,
+            SecretPlace::Env => Secrets::Environment,
+        },
+        target: source.target.clone(),
+        only_exact: adoption.only_exact,
+    };
+    let adopted = adopt(&source.file, &options).map_err(no_project)?;
+    let files = written::write(&adopted, directory)?;
+    report::print(&source, &adopted, directory, &files, ui)?;
+    Ok(Exit::Done)
+}
+
+fn no_project(error: AdoptError) -> CommandError {
+    match error {
+        AdoptError::NotAProject(_) => CommandError::internal(error.to_string()),
+        AdoptError::Rows(_) => CommandError::new(Exit::BadDocument, error.to_string()),
+    }
+}

@@ -1,0 +1,38 @@
+//! `rollback`: an apply to ProxySQL taken back.
+
+use shardwright_plan::ApplyReport;
+use shardwright_targets::proxysql::Way;
+
+use crate::args::{Format, Global, Rollback};
+use crate::commands::apply::{approve, exit, present};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::live;
+use crate::project;
+use crate::ui::Ui;
+
+pub(crate) fn run(args: &Rollback, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let opened = project::open(global, ui)?;
+    let (run, mut target) = live::run(&opened, &args.run)?;
+    if run.is_open() {
+        ui.status(&format!("taking back run {}, which has not ended", args.run));
+        return end(&target.finish(&args.run, Way::Back), ui);
+    }
+    let effects = match target.preview_of_taking_back(&args.run) {
+        Ok(effects) => effects,
+        Err(report) => return end(&report, ui),
+    };
+    if ui.format() != Format::Json {
+        ui.data(&shardwright_plan::render::effects(&effects))?;
+    }
+    if !args.auto_approve {
+        approve(ui, "Take this run back?", "this change needs approval")?;
+    }
+    ui.status(&format!("taking back run {} on {}", args.run, run.record.target));
+    end(&target.take_back(&args.run), ui)
+}
+
+fn end(report: &ApplyReport, ui: &Ui) -> Result<Exit, CommandError> {
+    present(std::slice::from_ref(report), ui)?;
+    Ok(exit(report.outcome.exit_code()))
+}

@@ -1,0 +1,94 @@
+//! `status`: what each target runs, and whether that is what was applied.
+
+use serde_json::{Value, json};
+use shardwright_plan::Target;
+use shardwright_targets::proxysql::Status;
+
+use crate::args::{self, Format, Global};
+use crate::error::CommandError;
+use crate::exit::Exit;
+use crate::live::{self, Proxy, unreachable};
+use crate::project;
+use crate::ui::Ui;
+
+pub(crate) fn run(args: &args::Status, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let opened = project::open(global, ui)?;
+    let mut all: Vec<Value> = Vec::new();
+    let mut text = String::new();
+    let mut is_well = true;
+    for mut live in live::targets(&opened, &args.selection)? {
+        live.keep_runs(&opened)?;
+        match &mut live.proxy {
+            Proxy::Bundled(target) => {
+                let observed = target.observe().map_err(|error| unreachable(&error))?;
+                text.push_str(&format!(
+                    "{}  bundled  generation {}{}\n",
+                    target.name(),
+                    observed.generation,
+                    of_project(observed.project.as_deref())
+                ));
+                all.push(json!({
+                    "target": target.name(),
+                    "engine": "bundled",
+                    "generation": observed.generation,
+                    "project": observed.project,
+                    "fingerprint": observed.fingerprint,
+                }));
+            }
+            Proxy::ProxySql(target) => {
+                let status = target.status().map_err(|error| unreachable(&error))?;
+                is_well &= status.is_well();
+                text.push_str(&said(&status));
+                all.push(
+                    serde_json::to_value(&status)
+                        .map_err(|error| CommandError::internal(error.to_string()))?,
+                );
+            }
+        }
+    }
+    match ui.format() {
+        Format::Json => ui.json(&json!({ "targets": all }))?,
+        Format::Human | Format::Markdown => ui.data(&text)?,
+    }
+    Ok(match args.detailed_exitcode && !is_well {
+        true => Exit::Changes,
+        false => Exit::Done,
+    })
+}
+
+fn of_project(project: Option<&str>) -> String {
+    project.map_or_else(String::new, |project| format!("  of {project}"))
+}
+
+fn said(status: &Status) -> String {
+    let mut lines = vec![format!(
+        "{}  ProxySQL {}  generation {}{}",
+        status.target,
+        status.version,
+        status.generation,
+        of_project(status.project.as_deref())
+    )];
+    match (status.is_as_applied, &status.run) {
+        (Some(true), Some(run)) => lines.push(format!("  rows are as run {run} left them")),
+        (Some(false), Some(run)) => {
+            lines.push(format!(
+                "  rows have changed since run {run}: shardwright diff shows how"
+            ));
+        }
+        _ => lines.push("  nothing of this project was applied".to_owned()),
+    }
+    lines.extend(
+        status
+            .unfinished
+            .iter()
+            .map(|unfinished| format!("  {unfinished}")),
+    );
+    for module in &status.modules {
+        let rows = module.not_live.iter().chain(&module.not_saved);
+        lines.extend(rows.map(|row| format!("  {}: {row}", module.module)));
+    }
+    for variable in &status.waits_for_start {
+        lines.push(format!("  {variable} waits for the next start of ProxySQL"));
+    }
+    lines.join("\n") + "\n"
+}

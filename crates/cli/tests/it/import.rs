@@ -1,0 +1,182 @@
+//! `import` and `init --from`: existing rule sets as projects.
+
+use std::os::unix::fs::PermissionsExt;
+
+use serde_json::Value;
+use shardwright_testkit::{CommandEnvironment, ProxySql, ProxySqlOptions, real_proxysql};
+
+use crate::support::PROGRAM;
+
+const PASSWORD: &str = "canary-of-app";
+
+const RULES: &str = "
+INSERT INTO mysql_servers (hostgroup_id, hostname, weight, max_connections) VALUES
+  (10, 'db1.shop.internal', 1000, 500), (20, 'db2.shop.internal', 1000, 500), (20, 'db3.shop.internal', 500, 500),
+  (30, 'dwh1', 1, 1000), (30, 'dwh2', 1, 1000), (40, 'logs', 1, 1000);
+INSERT INTO mysql_users (username, password, default_hostgroup, default_schema, max_connections) VALUES
+  ('app', 'canary-of-app', 10, 'shop', 2000), ('report', 'canary-of-report', 30, NULL, 10000);
+INSERT INTO mysql_query_rules (rule_id, active, username, match_digest, destination_hostgroup, delay, error_msg, apply) VALUES
+  (1, 1, NULL, '^DELETE FROM audit', NULL, 50, NULL, 0),
+  (2, 1, NULL, '^DROP ', NULL, NULL, 'goes through change management', 1),
+  (3, 1, NULL, '^SELECT .* FROM (facts|dim)_', 30, NULL, NULL, 1),
+  (4, 1, NULL, '^INSERT INTO log_', 40, NULL, NULL, 1),
+  (9, 0, NULL, '^SHOW', 20, NULL, NULL, 1),
+  (50, 1, 'app', '^SELECT.*FOR UPDATE', 10, NULL, NULL, 1),
+  (51, 1, 'app', '^SELECT', 20, NULL, NULL, 1);
+INSERT INTO mysql_query_rules_fast_routing (username, schemaname, flagIN, destination_hostgroup, comment) VALUES
+  ('app', 'archive', 0, 30, '');
+";
+
+fn imported(arguments: &[&str]) -> (CommandEnvironment, Value) {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    environment.write("rules.sql", RULES).unwrap();
+    let all = [
+        &["import", "rules.sql", "-o", "shop", "--format", "json"],
+        arguments,
+    ]
+    .concat();
+    let run = environment.run(all).unwrap();
+    assert_eq!(run.code(), Some(0), "{}{}", run.stdout, run.stderr);
+    assert!(!run.stdout.contains("canary") && !run.stderr.contains("canary"));
+    let report = serde_json::from_str(&run.stdout).unwrap();
+    (environment, report)
+}
+
+#[test]
+fn a_script_becomes_a_project_that_is_proved_equal() {
+    let (environment, report) = imported(&[]);
+    assert_eq!(report["differences"], serde_json::json!([]), "{report}");
+    assert_eq!(report["unwritten"], serde_json::json!([]), "{report}");
+    assert_eq!(report["environment"], serde_json::json!([]), "{report}");
+    for (arguments, answer) in [
+        (vec!["-C", "shop", "validate"], "valid for proxysql-2.7"),
+        (vec!["prove", "equivalent", "shop", "rules.sql"], "proved"),
+        (vec!["-C", "shop", "compile", "--check"], ""),
+        (vec!["-C", "shop", "fmt", "--check"], ""),
+    ] {
+        let run = environment.run(&arguments).unwrap();
+        assert_eq!(run.code(), Some(0), "{arguments:?}: {}{}", run.stdout, run.stderr);
+        assert!(
+            format!("{}{}", run.stdout, run.stderr).contains(answer),
+            "{arguments:?}"
+        );
+    }
+}
+
+#[test]
+fn passwords_are_in_files_that_only_their_owner_reads() {
+    let (environment, report) = imported(&[]);
+    let shop = environment.project().join("shop");
+    let mut secrets = 0;
+    for file in report["files"].as_array().unwrap() {
+        let path = shop.join(file.as_str().unwrap());
+        let text = std::fs::read_to_string(&path).unwrap();
+        let is_secret = path.starts_with(shop.join("secrets"));
+        assert!(is_secret || !text.contains("canary"), "{}", path.display());
+        if is_secret {
+            secrets += 1;
+            assert_eq!(path.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        }
+    }
+    assert_eq!(secrets, 3, "two users and what hides them from git: {report}");
+    assert_eq!(
+        shop.join("secrets").metadata().unwrap().permissions().mode() & 0o777,
+        0o700
+    );
+    assert_eq!(
+        std::fs::read_to_string(shop.join("secrets/app")).unwrap(),
+        PASSWORD
+    );
+}
+
+#[test]
+fn without_files_the_report_says_which_variables_to_set() {
+    let (environment, report) = imported(&["--secrets", "env"]);
+    assert_eq!(
+        report["environment"],
+        serde_json::json!(["APP_PASSWORD", "REPORT_PASSWORD"])
+    );
+    assert!(!environment.project().join("shop/secrets").exists());
+}
+
+#[test]
+fn an_import_overwrites_nothing() {
+    let (environment, _) = imported(&[]);
+    let again = environment.run(["import", "rules.sql", "-o", "shop"]).unwrap();
+    assert_eq!(again.code(), Some(1), "{}", again.stderr);
+    assert!(again.stderr.contains("nothing was written"), "{}", again.stderr);
+}
+
+#[test]
+fn half_a_rule_set_is_no_project() {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    environment
+        .write(
+            "rules.sql",
+            "INSERT INTO mysql_servers (hostgroup_id) VALUES (1);",
+        )
+        .unwrap();
+    let run = environment.run(["import", "rules.sql", "-o", "shop"]).unwrap();
+    assert_eq!(run.code(), Some(65), "{}", run.stderr);
+    assert!(!environment.project().join("shop").exists());
+}
+
+#[test]
+fn a_password_in_an_address_is_refused_and_not_shown() {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    for source in [
+        "mysql://admin:canary@127.0.0.1:1",
+        "mysql://admin:canary@127.0.0.1:x",
+        "mysql://:canary@",
+    ] {
+        let run = environment.run(["import", source, "-o", "shop"]).unwrap();
+        assert_eq!(run.code(), Some(64), "{source}: {}", run.stderr);
+        assert!(!run.stderr.contains("canary"), "{}", run.stderr);
+    }
+}
+
+#[test]
+fn a_running_proxysql_becomes_a_project_without_a_difference() {
+    let Some(binary) = real_proxysql("a project of a running ProxySQL") else {
+        return;
+    };
+    let proxysql = ProxySql::start(&binary, &ProxySqlOptions::default()).unwrap();
+    let statements = RULES
+        .split(";\n")
+        .filter(|statement| !statement.trim().is_empty());
+    let load = ["SERVERS", "USERS", "QUERY RULES"].map(|module| format!("LOAD MYSQL {module} TO RUNTIME"));
+    proxysql.run(statements.map(str::to_owned).chain(load)).unwrap();
+    let mut environment = CommandEnvironment::new(PROGRAM).unwrap();
+    environment.set("PX_ADMIN", "admin");
+    let source = format!("mysql://admin@{}", proxysql.admin_address());
+    let arguments = [
+        "init",
+        "--from",
+        &source,
+        "--password-env",
+        "PX_ADMIN",
+        "shop",
+        "--format",
+        "json",
+    ];
+    let run = environment.run(arguments).unwrap();
+    assert_eq!(run.code(), Some(0), "{}{}", run.stdout, run.stderr);
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["differences"], serde_json::json!([]), "{report}");
+    let project = std::fs::read_to_string(environment.project().join("shop/shardwright.yaml")).unwrap();
+    assert!(project.contains("password: {env: PX_ADMIN}"), "{project}");
+    // The same rules as those of the script that it was loaded with.
+    environment.write("rules.sql", RULES).unwrap();
+    let proved = environment
+        .run(["prove", "equivalent", "shop", "rules.sql"])
+        .unwrap();
+    assert_eq!(proved.code(), Some(0), "{}{}", proved.stdout, proved.stderr);
+    // Nothing was changed there.
+    let rows = proxysql.run(["SELECT COUNT(*) FROM mysql_query_rules"]).unwrap();
+    assert_eq!(rows[0][0].as_deref(), Some("7"), "{rows:?}");
+    environment.set("PX_ADMIN", "wrong");
+    let wrong = environment
+        .run(["import", &source, "--password-env", "PX_ADMIN", "-o", "other"])
+        .unwrap();
+    assert_eq!(wrong.code(), Some(1), "{}", wrong.stderr);
+}

@@ -1,0 +1,174 @@
+//! Admin ports: where they are, and how they are connected to.
+
+use std::time::Duration;
+use std::{fmt, io};
+
+use mysql::{Conn, DriverError, OptsBuilder};
+use shardwright_secrets::Secret;
+
+/// The largest statement or row that is exchanged; the most that the protocol's own limit can be set to.
+pub(crate) const MAX_PACKET_BYTES: usize = 1 << 30;
+
+/// Where an admin port is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum AdminAddress {
+    /// A host name or IP address, and a port.
+    Tcp {
+        /// Without brackets.
+        host: String,
+        /// TCP port.
+        port: u16,
+    },
+    /// The path of a unix socket.
+    Unix(String),
+}
+
+impl AdminAddress {
+    /// Reads `HOST:PORT`, `[IPV6]:PORT` or `/PATH`; `None` when it is none of them.
+    pub fn parse(text: &str) -> Option<Self> {
+        if text.starts_with('/') {
+            return Some(Self::Unix(text.to_owned()));
+        }
+        let (host, port) = text.rsplit_once(':')?;
+        let bare = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+        let host = match bare {
+            Some(host) => host,
+            None if host.contains(':') => return None,
+            None => host,
+        };
+        let port = port.parse().ok().filter(|port| *port != 0)?;
+        (!host.is_empty()).then(|| Self::Tcp {
+            host: host.to_owned(),
+            port,
+        })
+    }
+}
+
+impl fmt::Display for AdminAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix(path) => f.write_str(path),
+        }
+    }
+}
+
+/// How long the parts of an exchange may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Timeouts {
+    /// Until a connection stands.
+    pub connect: Duration,
+    /// Until the next bytes of an answer: validating and storing a large configuration comes before its first one.
+    pub answer: Duration,
+}
+
+impl Default for Timeouts {
+    fn default() -> Self {
+        Self {
+            connect: Duration::from_secs(5),
+            answer: Duration::from_secs(60),
+        }
+    }
+}
+
+/// Connects, without sending any statement.
+pub(crate) fn open(
+    address: &AdminAddress,
+    user: &str,
+    password: &Secret,
+    timeouts: Timeouts,
+) -> Result<Conn, mysql::Error> {
+    let options = OptsBuilder::new()
+        .user(Some(user))
+        .pass(Some(password.expose()))
+        .prefer_socket(false)
+        .stmt_cache_size(Some(0))
+        // Set here so that the driver does not ask the server for it.
+        .max_allowed_packet(Some(MAX_PACKET_BYTES))
+        .tcp_connect_timeout(Some(timeouts.connect))
+        .read_timeout(Some(timeouts.answer))
+        .write_timeout(Some(timeouts.answer));
+    let options = match address {
+        AdminAddress::Tcp { host, port } => options.ip_or_hostname(Some(host.as_str())).tcp_port(*port),
+        AdminAddress::Unix(path) => options.socket(Some(path.as_str())),
+    };
+    Conn::new(options)
+}
+
+pub(crate) fn reason(error: &mysql::Error) -> String {
+    match error {
+        mysql::Error::MySqlError(error) => {
+            format!(
+                "{} ({}, {})",
+                printable(&error.message),
+                error.code,
+                printable(&error.state)
+            )
+        }
+        mysql::Error::IoError(error) => printable(&error.to_string()),
+        mysql::Error::DriverError(error) => driver_reason(error),
+        other => match cause(other) {
+            Some(io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => "no answer in time".to_owned(),
+            Some(
+                io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe,
+            ) => "the connection has ended".to_owned(),
+            _ => printable(&other.to_string()),
+        },
+    }
+}
+
+/// What the system says, where the driver has wrapped it.
+fn cause(error: &mysql::Error) -> Option<io::ErrorKind> {
+    let mut next: Option<&dyn std::error::Error> = Some(error);
+    while let Some(error) = next {
+        if let Some(error) = error.downcast_ref::<io::Error>() {
+            return Some(error.kind());
+        }
+        next = error.source();
+    }
+    None
+}
+
+/// The driver's own errors without the names of their types.
+fn driver_reason(error: &DriverError) -> String {
+    match error {
+        DriverError::ConnectTimeout | DriverError::Timeout => "no answer in time".to_owned(),
+        DriverError::CouldNotConnect(Some((_, description, kind))) => match kind {
+            io::ErrorKind::ConnectionRefused => "connection refused: nothing listens there".to_owned(),
+            io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+            _ => printable(description),
+        },
+        DriverError::CouldNotConnect(None) => "no such host".to_owned(),
+        other => printable(&other.to_string()),
+    }
+}
+
+pub(crate) fn printable(text: &str) -> String {
+    let shown = |c: char| if c.is_control() { ' ' } else { c };
+    text.chars().map(shown).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses() {
+        for (text, expected) in [
+            ("127.0.0.1:6032", Some("127.0.0.1:6032")),
+            ("px-a1.internal:6032", Some("px-a1.internal:6032")),
+            ("[::1]:6032", Some("[::1]:6032")),
+            ("/run/shardwright/admin.sock", Some("/run/shardwright/admin.sock")),
+            ("::1:6032", None),
+            ("px-a1", None),
+            (":6032", None),
+            ("px-a1:0", None),
+            ("px-a1:65536", None),
+            ("", None),
+        ] {
+            let parsed = AdminAddress::parse(text).map(|address| address.to_string());
+            assert_eq!(parsed.as_deref(), expected, "{text}");
+        }
+    }
+}

@@ -1,0 +1,382 @@
+//! An apply as a transaction: a lease, a record of the way back, the stages, and the way back when one of them fails.
+
+use std::thread;
+use std::time::Duration;
+
+use shardwright_plan::{Applied, ApplyError, Base, Change as Planned, Severity};
+
+use super::change::Change;
+use super::hazards::codes;
+use super::journal::{End, JournalError, Phase, Run, RunRecord, unfinished};
+use super::live::Live;
+use super::mark::{Lease, Mark};
+use super::row::RowName;
+use super::run::{Fault, give_lease_back, make_live, modules, named, save, take_lease};
+use super::session::{AdminSession, SessionError};
+use super::target::ProxySqlTarget;
+use super::unloaded::unloaded;
+
+/// How often the way back is tried, on a connection of its own each time.
+const ATTEMPTS: u32 = 5;
+
+impl ProxySqlTarget {
+    pub(super) fn carry_out(&mut self, planned: &Planned<'_>) -> Result<Applied, ApplyError> {
+        let Some((journal, identity)) = self.journal.clone() else {
+            return Err(ApplyError::NotSent(
+                self.error("nobody said where the state of runs is kept"),
+            ));
+        };
+        let locked = journal.lock().map_err(|error| match error {
+            JournalError::Locked { .. } => ApplyError::Contended(error.to_string()),
+            other => ApplyError::NotSent(self.error(&other.to_string())),
+        });
+        let _lock = locked?;
+        match self.open_run() {
+            Ok(None) => {}
+            Ok(Some(run)) => return Err(ApplyError::Blocked(unfinished(&run))),
+            Err(error) => return Err(ApplyError::NotSent(self.error(&error.to_string()))),
+        }
+        self.secrets.forget();
+        let not_sent =
+            |target: &Self, error: SessionError| ApplyError::NotSent(target.error(&error.to_string()));
+        let mut session = self.connect().map_err(|error| not_sent(self, error))?;
+        let live = Live::read(&mut session, &self.ownership).map_err(|error| not_sent(self, error))?;
+        let changes = self.checked(&live, planned)?;
+        let changes = self.with_mark(changes, &live, planned, &identity.run)?;
+        let record = RunRecord::new(
+            identity.clone(),
+            (&self.name, self.address.to_string()),
+            &planned.plan.desired,
+            planned.plan.project.clone(),
+            planned.plan.base.clone(),
+            &changes,
+        );
+        let mut run = journal
+            .begin(record)
+            .map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
+        let lease = Lease::new(&identity.run, &identity.by, &identity.at);
+        if let Err(error) = self.reserve(&mut session, &lease, &planned.plan.base, &changes) {
+            return Err(self.refused(&mut session, &mut run, error));
+        }
+        self.transact(session, &changes, &live, &mut run)
+    }
+
+    /// The changes of a plan, where they are still what the plan says.
+    fn checked(&mut self, live: &Live, planned: &Planned<'_>) -> Result<Vec<Change>, ApplyError> {
+        if let Some(lease) = &live.lease {
+            return Err(ApplyError::Contended(format!("{lease}, has not ended")));
+        }
+        let observed = self.observed(live);
+        if observed.project.is_some()
+            && observed.project != planned.plan.project
+            && observed.project != planned.plan.base.project
+        {
+            let owner = observed.project.unwrap_or_default();
+            return Err(ApplyError::Foreign(format!("it belongs to the project {owner}")));
+        }
+        if observed.base() != planned.plan.base {
+            return Err(ApplyError::Stale(
+                "its rows are not those that the plan was made from".to_owned(),
+            ));
+        }
+        let prepared = self.prepare(live, planned.desired).map_err(ApplyError::NotSent)?;
+        let assessment = self
+            .assessment(live, planned.desired, &prepared)
+            .map_err(ApplyError::NotSent)?;
+        let planned_effects = planned
+            .plan
+            .effects
+            .iter()
+            .filter(|effect| effect.address.as_str() != "project");
+        if !assessment.difference.effects.iter().eq(planned_effects) {
+            let reason = "the project would change other rows today than the plan says";
+            return Err(ApplyError::Stale(reason.to_owned()));
+        }
+        match assessment
+            .hazards
+            .into_iter()
+            .find(|hazard| hazard.severity == Severity::Error)
+        {
+            None => Ok(prepared.changes),
+            Some(hazard) if [codes::STAGED, codes::UNFINISHED].contains(&hazard.code.as_str()) => {
+                Err(ApplyError::Blocked(hazard.message))
+            }
+            Some(hazard) => {
+                let about = hazard
+                    .address
+                    .map(|address| format!("{address}: "))
+                    .unwrap_or_default();
+                Err(ApplyError::Refused(format!(
+                    "{}: {about}{}",
+                    hazard.code, hazard.message
+                )))
+            }
+        }
+    }
+
+    /// The changes with those of the marks: ours counts one more, and those that it replaces go.
+    fn with_mark(
+        &self,
+        mut changes: Vec<Change>,
+        live: &Live,
+        planned: &Planned<'_>,
+        run: &str,
+    ) -> Result<Vec<Change>, ApplyError> {
+        let plan = planned.plan;
+        let mark = Mark::new(
+            plan.project.clone(),
+            plan.base.generation + 1,
+            run,
+            plan.desired.clone(),
+            &self.ownership,
+        );
+        self.marked(&mut changes, live, mark)?;
+        Ok(changes)
+    }
+
+    /// Adds the changes of marks.
+    pub(super) fn marked(
+        &self,
+        changes: &mut Vec<Change>,
+        live: &Live,
+        mut mark: Mark,
+    ) -> Result<(), ApplyError> {
+        mark.rows = live.with(changes).fingerprint(&self.ownership);
+        let former: Vec<&(RowName, Mark)> = live
+            .marks
+            .iter()
+            .filter(|(_, mark)| self.concerns(mark))
+            .collect();
+        let kept = former.first().map(|(name, _)| name.clone());
+        let taken: Vec<RowName> = live.marks.iter().map(|(name, _)| name.clone()).collect();
+        let row = match kept {
+            Some(name) => Some((name.clone(), mark.row_named(&name))),
+            None => mark.row(&taken),
+        };
+        let Some((name, row)) = row else {
+            return Err(ApplyError::NotSent(
+                self.error("a hundred projects have marked it; there is no number left"),
+            ));
+        };
+        for (gone, mark) in former.into_iter().skip(1) {
+            changes.push(change_of_mark(gone.clone(), Some(mark.row_named(gone)), None));
+        }
+        let old = live.marks.iter().find(|(known, _)| *known == name);
+        let old = old.map(|(name, mark)| mark.row_named(name));
+        changes.push(change_of_mark(name, old, Some(row)));
+        changes.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(())
+    }
+
+    /// Takes the lease, and looks once more whether everything is as it was.
+    pub(super) fn reserve(
+        &self,
+        session: &mut AdminSession,
+        lease: &Lease,
+        base: &Base,
+        changes: &[Change],
+    ) -> Result<(), ApplyError> {
+        take_lease(session, lease).map_err(|error| match error {
+            SessionError::Refused(reason) => {
+                ApplyError::Contended(format!("another apply has just taken the lease ({reason})"))
+            }
+            other => ApplyError::NotSent(self.error(&other.to_string())),
+        })?;
+        let not_sent = |error: SessionError| ApplyError::NotSent(self.error(&error.to_string()));
+        let live = Live::read(session, &self.ownership).map_err(not_sent)?;
+        if live.lease.as_ref().map(|held| &held.run) != Some(&lease.run) {
+            return Err(ApplyError::Contended(
+                "another apply has taken the lease".to_owned(),
+            ));
+        }
+        if self.observed(&live).base() != *base {
+            return Err(ApplyError::Stale("its rows have changed just now".to_owned()));
+        }
+        for module in modules(changes) {
+            let rows = unloaded(session, module).map_err(not_sent)?;
+            if !rows.is_empty() {
+                let words = module.words();
+                let message = format!("rows of {words} are staged by somebody else: {}", named(&rows));
+                return Err(ApplyError::Blocked(message));
+            }
+        }
+        Ok(())
+    }
+
+    /// Nothing was changed: the lease goes, and the run is over.
+    pub(super) fn refused(&self, session: &mut AdminSession, run: &mut Run, error: ApplyError) -> ApplyError {
+        let name = run.record.identity.run.clone();
+        let given_back = match give_lease_back(session, &name) {
+            Ok(()) => Ok(()),
+            Err(SessionError::Lost(_)) => self
+                .connect()
+                .and_then(|mut session| give_lease_back(&mut session, &name)),
+            Err(other) => Err(other),
+        };
+        let ended = Phase::Ended {
+            end: End::Refused,
+            message: error.to_string(),
+        };
+        match given_back {
+            // The run stays open: whoever finishes it gives the lease back.
+            Err(lost) => ApplyError::Blocked(format!(
+                "{error}; and the lease could not be given back ({lost}): {}",
+                unfinished(&name)
+            )),
+            Ok(()) => match run.note(ended) {
+                Ok(()) => error,
+                Err(unwritten) => ApplyError::NotSent(self.error(&format!("{error}; and {unwritten}"))),
+            },
+        }
+    }
+
+    /// From here on the target is changed: the end is the new state or the former one.
+    pub(super) fn transact(
+        &self,
+        mut session: AdminSession,
+        changes: &[Change],
+        live: &Live,
+        run: &mut Run,
+    ) -> Result<Applied, ApplyError> {
+        let name = run.record.identity.run.clone();
+        let done =
+            make_live(&mut session, changes, live, run).and_then(|()| save(&mut session, changes, run));
+        let fault = match done {
+            Ok(()) => return self.complete(session, run),
+            Err(fault) => fault,
+        };
+        let reason = self.without_secrets(&fault.to_string(), changes);
+        drop(session);
+        match self.restore(changes, run, &reason) {
+            Ok(()) => Err(ApplyError::Restored(format!(
+                "{reason}; everything is set back, and runs as before"
+            ))),
+            Err(second) => {
+                let second = self.without_secrets(&second.to_string(), changes);
+                let message = format!(
+                    "{reason}; setting it back failed too: {second}; {}",
+                    unfinished(&name)
+                );
+                // The message says so in any case; without this line the run counts as cut off, which is as true.
+                let _unwritten = run.note(Phase::Ended {
+                    end: End::Mixed,
+                    message: message.clone(),
+                });
+                Err(ApplyError::Mixed(message))
+            }
+        }
+    }
+
+    /// Everything is live and saved.
+    fn complete(&self, session: AdminSession, run: &mut Run) -> Result<Applied, ApplyError> {
+        let name = run.record.identity.run.clone();
+        let mut session = Some(session);
+        let mut failed = None;
+        for _ in 0..ATTEMPTS {
+            let mut current = match session.take().map_or_else(|| self.connect(), Ok) {
+                Ok(current) => current,
+                Err(error) => {
+                    failed = Some(error);
+                    thread::sleep(self.pause());
+                    continue;
+                }
+            };
+            let read =
+                give_lease_back(&mut current, &name).and_then(|()| Live::read(&mut current, &self.ownership));
+            match read {
+                Ok(live) => {
+                    let message = format!("generation {} is live and saved", run.record.generation);
+                    let noted = run.note(Phase::Ended {
+                        end: End::Applied,
+                        message,
+                    });
+                    noted.map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
+                    let observed = self.observed(&live);
+                    return Ok(Applied {
+                        generation: observed.generation,
+                        fingerprint: observed.fingerprint,
+                    });
+                }
+                Err(error) => failed = Some(error),
+            }
+        }
+        let reason = failed.map(|error| error.to_string()).unwrap_or_default();
+        Err(ApplyError::Mixed(format!(
+            "everything is live and saved, and the lease could not be given back: {reason}; {}",
+            unfinished(&name)
+        )))
+    }
+
+    /// The way back, as often as connections are lost.
+    pub(super) fn restore(&self, changes: &[Change], run: &mut Run, reason: &str) -> Result<(), Fault> {
+        run.note(Phase::Restoring {
+            reason: reason.to_owned(),
+        })?;
+        let back: Vec<Change> = changes.iter().map(Change::reversed).collect();
+        let saves = run.was_saving();
+        self.insist(&back, run, saves)?;
+        run.note(Phase::Ended {
+            end: End::Restored,
+            message: reason.to_owned(),
+        })?;
+        Ok(())
+    }
+
+    /// Makes changes live, on new connections while they get lost; and gives the lease back.
+    pub(super) fn insist(&self, changes: &[Change], run: &mut Run, saves: bool) -> Result<(), Fault> {
+        let mut attempt = 1;
+        loop {
+            match self.once(changes, run, saves) {
+                Err(fault) if fault.is_loss() && attempt < ATTEMPTS => {
+                    attempt += 1;
+                    thread::sleep(self.pause());
+                }
+                ended => return ended,
+            }
+        }
+    }
+
+    fn once(&self, changes: &[Change], run: &mut Run, saves: bool) -> Result<(), Fault> {
+        let fault = |doing: &str, error| Fault::Session {
+            doing: doing.to_owned(),
+            error,
+        };
+        let mut session = self.connect().map_err(|error| fault("connecting again", error))?;
+        let live = Live::read(&mut session, &self.ownership).map_err(|error| fault("reading", error))?;
+        make_live(&mut session, changes, &live, run)?;
+        if saves {
+            save(&mut session, changes, run)?;
+        }
+        let given_back = give_lease_back(&mut session, &run.record.identity.run);
+        given_back.map_err(|error| fault("giving the lease back", error))
+    }
+
+    fn pause(&self) -> Duration {
+        self.timeouts.connect / ATTEMPTS
+    }
+
+    /// An error of the engine with every password that was sent taken out of it.
+    pub(super) fn without_secrets(&self, text: &str, changes: &[Change]) -> String {
+        let rows = changes.iter().flat_map(|change| [&change.old, &change.new]);
+        let secrets = rows.flatten().filter_map(|row| row.secret.as_ref());
+        let mut text = text.to_owned();
+        for secret in secrets
+            .map(|secret| secret.expose())
+            .filter(|secret| secret.len() > 3)
+        {
+            text = text.replace(secret, "…");
+        }
+        text
+    }
+}
+
+fn change_of_mark(name: RowName, old: Option<super::row::Row>, new: Option<super::row::Row>) -> Change {
+    Change {
+        name,
+        address: "project".into(),
+        old,
+        new,
+        reference: None,
+        is_at_start: false,
+    }
+}

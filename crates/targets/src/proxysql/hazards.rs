@@ -1,0 +1,294 @@
+//! What a plan for a live ProxySQL warns of, and what an apply refuses.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shardwright_plan::{Hazard, Severity};
+use shardwright_rules::Address;
+use shardwright_rules::tables::{
+    GALERA_HOSTGROUPS, GROUP_REPLICATION_HOSTGROUPS, QUERY_RULES, REPLICATION_HOSTGROUPS, SERVERS, Table,
+};
+
+use super::change::Change;
+use super::changes::address_of;
+use super::live::Live;
+use super::row::{Row, RowName};
+use super::run::named;
+use super::wanted::{Wanted, user_names};
+
+/// The codes; `docs/rules/` has a page for each.
+pub mod codes {
+    /// A user has a name of the administrators.
+    pub const RESERVED_USER: &str = "SW245";
+    /// Rows are staged and not live.
+    pub const STAGED: &str = "SW830";
+    /// A variable takes effect when ProxySQL starts.
+    pub const AT_START: &str = "SW831";
+    /// The engine does not know a variable.
+    pub const UNKNOWN_VARIABLE: &str = "SW832";
+    /// A password cannot be found, so it is not compared.
+    pub const UNRESOLVED: &str = "SW833";
+    /// Rows of others contradict ours.
+    pub const CONFLICT: &str = "SW834";
+    /// For a moment, rules run under settings that they were not written for.
+    pub const SETTINGS_CHANGE: &str = "SW835";
+    /// A hostgroup gets the servers of another cluster.
+    pub const REUSED_HOSTGROUP: &str = "SW836";
+    /// A run was cut off.
+    pub const UNFINISHED: &str = "SW837";
+    /// Objects that `manage` leaves to others.
+    pub const OF_OTHERS: &str = "SW839";
+    /// Clients hold prepared statements whose execution would be refused.
+    pub const PREPARED: &str = "SW838";
+}
+
+/// Variables that change what the rules mean that are live.
+const MEANING: [&str; 7] = [
+    "mysql-query_processor_iterations",
+    "mysql-query_processor_regex",
+    "mysql-query_digests",
+    "mysql-query_digests_lowercase",
+    "mysql-query_digests_replace_null",
+    "mysql-query_digests_no_digits",
+    "mysql-query_digests_keep_comment",
+];
+
+pub(super) fn hazard(code: &str, severity: Severity, address: Option<&Address>, message: String) -> Hazard {
+    Hazard {
+        code: code.to_owned(),
+        severity,
+        message,
+        address: address.cloned(),
+    }
+}
+
+/// What can be told from the rows alone.
+pub(super) fn of_rows(live: &Live, wanted: &Wanted, changes: &[Change], admin: &str) -> Vec<Hazard> {
+    let mut hazards = reserved_users(live, wanted, admin);
+    hazards.extend(of_variables(wanted, changes));
+    hazards.extend(unresolved(live, wanted));
+    hazards.extend(unique_keys(live, wanted, changes));
+    hazards.extend(joined_twice(live, wanted));
+    hazards.extend(reused_hostgroups(live, wanted));
+    if !wanted.of_others.is_empty() {
+        let names: Vec<String> = wanted.of_others.iter().map(ToString::to_string).collect();
+        let message = format!(
+            "left to others, as `manage` says, and not written: {}",
+            named(&names)
+        );
+        hazards.push(hazard(codes::OF_OTHERS, Severity::Info, None, message));
+    }
+    for note in &wanted.notes {
+        hazards.push(hazard(codes::AT_START, Severity::Info, None, note.clone()));
+    }
+    hazards
+}
+
+/// A user of this name takes the admin port's place: nobody can log in there any more.
+fn reserved_users(live: &Live, wanted: &Wanted, admin: &str) -> Vec<Hazard> {
+    let mut reserved: BTreeSet<String> = BTreeSet::from([admin.to_owned()]);
+    for variable in ["admin-admin_credentials", "admin-stats_credentials"] {
+        reserved.extend(live.accounts(variable));
+    }
+    let users = user_names(wanted).filter(|(name, _)| reserved.contains(*name));
+    users
+        .map(|(name, address)| {
+            let message = format!(
+                "{name} is an account of this ProxySQL's admin port: once it is a user, nobody can log in there; rename it"
+            );
+            hazard(codes::RESERVED_USER, Severity::Error, Some(address), message)
+        })
+        .collect()
+}
+
+fn of_variables(wanted: &Wanted, changes: &[Change]) -> Vec<Hazard> {
+    let mut hazards = Vec::new();
+    for change in changes {
+        let Some(variable) = change.name.variable_name() else {
+            continue;
+        };
+        if change.old.is_none() && wanted.rows.contains_key(&change.name) {
+            let message = format!("this ProxySQL has no variable {variable}, and would drop it");
+            hazards.push(hazard(
+                codes::UNKNOWN_VARIABLE,
+                Severity::Error,
+                Some(&change.address),
+                message,
+            ));
+        } else if change.is_at_start {
+            let message = format!("{variable} is saved to disk, and takes effect when ProxySQL starts next");
+            hazards.push(hazard(
+                codes::AT_START,
+                Severity::Warning,
+                Some(&change.address),
+                message,
+            ));
+        } else if MEANING.contains(&variable) {
+            let message = format!(
+                "{variable} changes before the rules do: for a moment the former rules run with the new value"
+            );
+            hazards.push(hazard(
+                codes::SETTINGS_CHANGE,
+                Severity::Warning,
+                Some(&change.address),
+                message,
+            ));
+        }
+    }
+    hazards
+}
+
+fn unresolved(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
+    let mut hazards = Vec::new();
+    for (name, wish) in &wanted.rows {
+        let Some(reason) = &wish.unresolved else { continue };
+        let (severity, what) = match live.row(name) {
+            Some(_) => (Severity::Warning, "it is not compared, and stays as it is"),
+            None => (Severity::Error, "the user cannot be added without it"),
+        };
+        let message = format!("the password cannot be found: {reason}; {what}");
+        hazards.push(hazard(codes::UNRESOLVED, severity, Some(&wish.address), message));
+    }
+    hazards
+}
+
+/// Rows of others that stand where ours shall be, by a key that is unique besides the primary one.
+fn unique_keys(live: &Live, wanted: &Wanted, changes: &[Change]) -> Vec<Hazard> {
+    let gone: BTreeSet<&RowName> = changes
+        .iter()
+        .filter(|change| change.new.is_none())
+        .map(|change| &change.name)
+        .collect();
+    let mut hazards = Vec::new();
+    for change in changes {
+        let Some(new) = &change.new else { continue };
+        for columns in change.name.table.definition().unique {
+            let values = |row: &Row| {
+                columns
+                    .iter()
+                    .map(|column| row.facts.get(*column).cloned())
+                    .collect::<Vec<_>>()
+            };
+            let others = live.of_table(change.name.table).filter(|(name, _)| {
+                **name != change.name && !gone.contains(name) && !wanted.rows.contains_key(name)
+            });
+            for (name, _) in others.filter(|(_, found)| values(&found.row) == values(new)) {
+                let message = format!(
+                    "{name} is somebody else's and has the same {}",
+                    columns.join(" and ")
+                );
+                hazards.push(hazard(
+                    codes::CONFLICT,
+                    Severity::Error,
+                    Some(&change.address),
+                    message,
+                ));
+            }
+        }
+    }
+    hazards
+}
+
+/// Hostgroups that two rows join: the engine drops one of them when it loads, and says so in its log only.
+fn joined_twice(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
+    const COLUMNS: [&str; 4] = [
+        "writer_hostgroup",
+        "reader_hostgroup",
+        "backup_writer_hostgroup",
+        "offline_hostgroup",
+    ];
+    const TABLES: [&Table; 3] = [
+        &REPLICATION_HOSTGROUPS,
+        &GALERA_HOSTGROUPS,
+        &GROUP_REPLICATION_HOSTGROUPS,
+    ];
+    let joins = |name: &RowName| TABLES.iter().any(|table| name.is_in(table));
+    let ours = wanted.rows.iter().filter(|(name, _)| joins(name));
+    let ours = ours.map(|(name, wish)| (name, &wish.row, wish.address.clone()));
+    let of_others = live
+        .rows()
+        .filter(|(name, found)| joins(name) && !found.is_ours && !wanted.rows.contains_key(name))
+        .map(|(name, found)| (name, &found.row, address_of(name, &found.row)));
+    let mut owners: BTreeMap<i64, (&RowName, Address)> = BTreeMap::new();
+    let mut hazards = Vec::new();
+    for (name, row, address) in of_others.chain(ours) {
+        for hostgroup in COLUMNS.iter().filter_map(|column| row.number(column)) {
+            match owners.get(&hostgroup) {
+                Some((other, _)) if *other != name => {
+                    let message = format!(
+                        "hostgroup {hostgroup} is also in {other}: ProxySQL would drop one of the rows"
+                    );
+                    hazards.push(hazard(codes::CONFLICT, Severity::Error, Some(&address), message));
+                }
+                _ => {
+                    owners.insert(hostgroup, (name, address.clone()));
+                }
+            }
+        }
+    }
+    hazards
+}
+
+/// Hostgroups whose servers are of another cluster than before, while rules of both states lead there.
+fn reused_hostgroups(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
+    let cluster = |address: &Address| {
+        let mut parts = address.as_str().split('.');
+        match (parts.next(), parts.next()) {
+            (Some("clusters"), Some(name)) => Some(name.to_owned()),
+            _ => None,
+        }
+    };
+    let mut before: BTreeMap<i64, BTreeSet<String>> = BTreeMap::new();
+    for (name, found) in live
+        .rows()
+        .filter(|(name, found)| name.is_in(&SERVERS) && found.is_ours)
+    {
+        if let (Some(hostgroup), Some(cluster)) = (name.number(0), cluster(&address_of(name, &found.row))) {
+            before.entry(hostgroup).or_default().insert(cluster);
+        }
+    }
+    let mut after: BTreeMap<i64, (BTreeSet<String>, Address)> = BTreeMap::new();
+    for (name, wish) in wanted.rows.iter().filter(|(name, _)| name.is_in(&SERVERS)) {
+        if let (Some(hostgroup), Some(cluster)) = (name.number(0), cluster(&wish.address)) {
+            let entry = after
+                .entry(hostgroup)
+                .or_insert_with(|| (BTreeSet::new(), wish.address.clone()));
+            entry.0.insert(cluster);
+        }
+    }
+    let is_led_to = |hostgroup: i64| {
+        let mut rules = live.rows().filter(|(name, _)| name.is_in(&QUERY_RULES));
+        rules.any(|(_, found)| found.row.number("destination_hostgroup") == Some(hostgroup))
+    };
+    let mut hazards = Vec::new();
+    for (hostgroup, (clusters, address)) in after {
+        let Some(former) = before.get(&hostgroup) else {
+            continue;
+        };
+        if former.is_disjoint(&clusters) && is_led_to(hostgroup) {
+            let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
+            let message = format!(
+                "hostgroup {hostgroup} has servers of {} and gets those of {}: until the rules are loaded, statements would \
+                 go to the wrong ones; give it another number, or apply in two steps",
+                list(former),
+                list(&clusters)
+            );
+            hazards.push(hazard(
+                codes::REUSED_HOSTGROUP,
+                Severity::Error,
+                Some(&address),
+                message,
+            ));
+        }
+    }
+    hazards
+}
+
+/// Rows that others have staged, which a load of ours would make live.
+pub(super) fn staged(module: &str, rows: &[String]) -> Hazard {
+    let message = format!(
+        "LOAD {module} would also publish what somebody else has staged: {}; load it, or take it back \
+         (SAVE {module} FROM RUNTIME)",
+        named(rows)
+    );
+    hazard(codes::STAGED, Severity::Error, None, message)
+}

@@ -1,0 +1,158 @@
+//! What a ProxySQL has in memory, and what of that is ours.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+use sha2::{Digest, Sha256};
+use shardwright_plan::Facts;
+use shardwright_rules::tables::{GLOBAL_VARIABLES, QUERY_RULES};
+
+use super::change::Change;
+use super::mark::{Lease, Mark, is_ours_to_keep};
+use super::row::{Row, RowName, TableName};
+use super::session::{AdminSession, Found, Layer, SessionError};
+use crate::emit::variables::is_at_start;
+use crate::emit::{Ownership, Table};
+
+/// Every row that a configuration could be about, variables, marks and the lease.
+#[derive(Clone, Debug, Default)]
+pub struct Live {
+    rows: BTreeMap<RowName, Found>,
+    /// Variables as the disk has them, by name: what the next start begins with.
+    on_disk: BTreeMap<RowName, Row>,
+    /// What projects have marked.
+    pub(super) marks: Vec<(RowName, Mark)>,
+    /// An apply that goes on, or was cut off.
+    pub(super) lease: Option<Lease>,
+}
+
+impl Live {
+    /// Reads it. `ownership` says which rows are ours.
+    ///
+    /// # Errors
+    /// [`SessionError`]
+    pub fn read(session: &mut AdminSession, ownership: &Ownership) -> Result<Self, SessionError> {
+        let mut live = Self::default();
+        for table in Table::ALL {
+            let name = TableName::of(table.definition());
+            let condition = match table.is_of_firewall() && !ownership.had_firewall {
+                true => Some("0".to_owned()),
+                false => ownership.condition(table),
+            };
+            live.rows
+                .extend(session.rows(name, Layer::Memory, condition.as_deref())?);
+        }
+        let variables = TableName::of(&GLOBAL_VARIABLES);
+        live.rows
+            .extend(session.rows(variables, Layer::Memory, Some("0"))?);
+        let on_disk = session.rows(variables, Layer::Disk, None)?;
+        live.on_disk = on_disk
+            .into_iter()
+            .map(|(name, found)| (name, found.row))
+            .collect();
+        live.take_marks();
+        Ok(live)
+    }
+
+    /// The rows that are ours to keep are no rules.
+    fn take_marks(&mut self) {
+        let (kept, rows): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.rows)
+            .into_iter()
+            .partition(|(name, found)| name.is_in(&QUERY_RULES) && is_ours_to_keep(name, &found.row));
+        self.rows = rows;
+        for (name, found) in kept {
+            match (Mark::read(&found.row), Lease::read(&found.row)) {
+                (Some(mark), _) => self.marks.push((name, mark)),
+                (None, Some(lease)) => self.lease = Some(lease),
+                (None, None) => {
+                    self.rows.insert(name, found);
+                }
+            }
+        }
+    }
+
+    /// A row in memory.
+    pub fn row(&self, name: &RowName) -> Option<&Row> {
+        self.rows.get(name).map(|found| &found.row)
+    }
+
+    /// A row of a variable as the disk has it.
+    pub(super) fn on_disk(&self, name: &RowName) -> Option<&Row> {
+        self.on_disk.get(name)
+    }
+
+    /// The value of a variable that is no secret.
+    pub(super) fn variable(&self, name: &str) -> Option<&str> {
+        self.row(&RowName::variable(name))
+            .map(|row| row.text("variable_value"))
+    }
+
+    /// Names of accounts in a variable of credentials, `NAME:PASSWORD;…`.
+    pub(super) fn accounts(&self, variable: &str) -> Vec<String> {
+        let row = self.row(&RowName::variable(variable));
+        let pairs = row
+            .and_then(|row| row.secret.as_ref())
+            .map_or("", |secret| secret.expose());
+        let names = pairs.split(';').filter_map(|pair| pair.split(':').next());
+        names.filter(|name| !name.is_empty()).map(str::to_owned).collect()
+    }
+
+    /// All rows, of others too.
+    pub fn rows(&self) -> impl Iterator<Item = (&RowName, &Found)> {
+        self.rows.iter()
+    }
+
+    /// The rows of one table.
+    pub(super) fn of_table(&self, table: TableName) -> impl Iterator<Item = (&RowName, &Found)> {
+        self.rows.iter().filter(move |(name, _)| name.table == table)
+    }
+
+    /// The same after changes of ours.
+    pub(super) fn with(&self, changes: &[Change]) -> Self {
+        let mut live = self.clone();
+        for change in changes {
+            match (&change.new, change.is_at_start) {
+                (Some(row), true) => {
+                    live.on_disk.insert(change.name.clone(), row.clone());
+                }
+                (Some(row), false) => {
+                    let is_ours = change.name.variable_name().is_none();
+                    let row = row.clone();
+                    live.rows.insert(change.name.clone(), Found { row, is_ours });
+                }
+                (None, _) => {
+                    live.rows.remove(&change.name);
+                }
+            }
+        }
+        live
+    }
+
+    /// A digest of the rows that are ours and of some variables, without secrets: nobody shall guess passwords from it.
+    pub(super) fn fingerprint(&self, ownership: &Ownership) -> String {
+        let ours = self.rows.iter().filter(|(_, found)| found.is_ours);
+        let rows = ours.map(|(name, found)| (name.clone(), &found.row.facts));
+        let variables = ownership.resets.keys().filter_map(|variable| {
+            let name = RowName::variable(variable);
+            let row = match is_at_start(variable) {
+                true => self.on_disk.get(&name),
+                false => self.row(&name),
+            };
+            row.map(|row| (name, &row.facts))
+        });
+        let said: Vec<(String, Value)> = rows
+            .chain(variables)
+            .map(|(name, facts)| (name.to_string(), sorted(facts)))
+            .collect();
+        let bytes = serde_json::to_vec(&said).expect("texts and numbers are JSON");
+        Sha256::digest(bytes)
+            .iter()
+            .map(|byte| format!("{byte:02x}"))
+            .collect()
+    }
+}
+
+fn sorted(facts: &Facts) -> Value {
+    let sorted: BTreeMap<&String, &Value> = facts.iter().collect();
+    serde_json::to_value(sorted).expect("texts and numbers are JSON")
+}

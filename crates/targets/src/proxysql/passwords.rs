@@ -1,0 +1,89 @@
+//! Passwords as ProxySQL stores them: as text, or as the hash of `mysql_native_password`.
+
+use sha1::{Digest, Sha1};
+use shardwright_secrets::Secret;
+use zeroize::Zeroizing;
+
+/// The variable that says how clients log in by default, and the method that needs passwords as text.
+pub(super) const DEFAULT_METHOD: &str = "mysql-default_authentication_plugin";
+const NEEDS_TEXT: &str = "caching_sha2_password";
+
+/// What is stored for a password. `method` is the value of [`DEFAULT_METHOD`].
+pub(super) fn stored(password: &Secret, method: Option<&str>) -> Secret {
+    if is_hash(password.expose()) || method == Some(NEEDS_TEXT) {
+        return password.clone();
+    }
+    Secret::new(native_hash(password.expose()).to_string())
+}
+
+/// Whether a stored password is this one, in either form.
+pub(super) fn is_stored(stored: Option<&Secret>, password: &Secret) -> bool {
+    let stored = stored.map_or("", Secret::expose);
+    let password = password.expose();
+    let same = |hash: &str, text: &str| hash.eq_ignore_ascii_case(&native_hash(text));
+    stored == password
+        || match (is_hash(stored), is_hash(password)) {
+            (true, true) => stored.eq_ignore_ascii_case(password),
+            (true, false) => same(stored, password),
+            // A hash as the secret: ProxySQL may hold the text that it is of.
+            (false, true) => !stored.is_empty() && same(password, stored),
+            (false, false) => false,
+        }
+}
+
+fn is_hash(text: &str) -> bool {
+    let digits = text.strip_prefix('*');
+    digits.is_some_and(|digits| digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+        || text.starts_with("$A$")
+}
+
+/// `*` and SHA1(SHA1(password)) in upper-case hexadecimal.
+fn native_hash(password: &str) -> Zeroizing<String> {
+    let twice = Sha1::digest(Sha1::digest(password.as_bytes()));
+    let digits = twice.iter().map(|byte| format!("{byte:02X}"));
+    Zeroizing::new(std::iter::once("*".to_owned()).chain(digits).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn secret(text: &str) -> Secret {
+        Secret::new(text.to_owned())
+    }
+
+    const OF_TEST: &str = "*94BDCEBE19083CE2A1F959FD02F964C7AF4CFC29";
+
+    #[test]
+    fn a_password_is_known_in_either_form() {
+        for (held, wanted, expected) in [
+            ("test", "test", true),
+            (OF_TEST, "test", true),
+            (&OF_TEST.to_lowercase(), "test", true),
+            ("test", OF_TEST, true),
+            (OF_TEST, OF_TEST, true),
+            ("other", "test", false),
+            (OF_TEST, "other", false),
+            ("", "test", false),
+            ("", OF_TEST, false),
+        ] {
+            assert_eq!(
+                is_stored(Some(&secret(held)), &secret(wanted)),
+                expected,
+                "{held} {wanted}"
+            );
+        }
+        assert!(!is_stored(None, &secret("test")));
+    }
+
+    #[test]
+    fn text_is_stored_only_where_clients_need_it() {
+        assert_eq!(stored(&secret("test"), None).expose(), OF_TEST);
+        assert_eq!(
+            stored(&secret("test"), Some("mysql_native_password")).expose(),
+            OF_TEST
+        );
+        assert_eq!(stored(&secret("test"), Some(NEEDS_TEXT)).expose(), "test");
+        assert_eq!(stored(&secret(OF_TEST), None).expose(), OF_TEST);
+    }
+}

@@ -1,0 +1,147 @@
+//! Runs that have ended, taken back: the same changes the other way round, as a run of their own through the same gates.
+
+use shardwright_plan::{ApplyError, ApplyReport, Effect, Outcome};
+
+use super::change::Change;
+use super::effects::of_changes;
+use super::finish::of_journal;
+use super::journal::{End, Run, RunRecord};
+use super::live::Live;
+use super::mark::{Lease, Mark, is_ours_to_keep};
+use super::run::named;
+use super::target::ProxySqlTarget;
+
+type Ending = (Outcome, String);
+
+impl ProxySqlTarget {
+    /// What taking back a run that was applied would change. Nothing is changed.
+    ///
+    /// # Errors
+    /// How it would end instead, with the reason: rows that the run wrote hold something else by now, say.
+    pub fn preview_of_taking_back(&mut self, name: &str) -> Result<Vec<Effect>, Box<ApplyReport>> {
+        let previewed = self.back(name).map(|(_, changes)| of_changes(&changes));
+        previewed.map_err(|(outcome, message)| Box::new(self.report(name, outcome, message, None)))
+    }
+
+    /// Takes back a run that was applied.
+    pub fn take_back(&mut self, name: &str) -> ApplyReport {
+        let (outcome, message) = match self.try_take_back(name) {
+            Ok(ending) | Err(ending) => ending,
+        };
+        let after = self.read().ok().map(|live| self.observed(&live).base());
+        self.report(name, outcome, message, after)
+    }
+
+    fn try_take_back(&mut self, name: &str) -> Result<Ending, Ending> {
+        let (taken, mut changes) = self.back(name)?;
+        let Some((journal, identity)) = self.journal.clone() else {
+            return Err((
+                Outcome::NotSent,
+                "nobody said where the state of runs is kept".to_owned(),
+            ));
+        };
+        let _lock = journal.lock().map_err(of_journal)?;
+        let lost =
+            |error: super::SessionError| (Outcome::NotSent, self.error(&error.to_string()).to_string());
+        let mut session = self.connect().map_err(lost)?;
+        let live = Live::read(&mut session, &self.ownership).map_err(lost)?;
+        let base = self.observed(&live).base();
+        let mark = Mark::new(
+            base.project.clone(),
+            base.generation + 1,
+            &identity.run,
+            format!("before {name}"),
+            &self.ownership,
+        );
+        self.marked(&mut changes, &live, mark).map_err(of_apply)?;
+        let record = RunRecord::new(
+            identity.clone(),
+            (&self.name, self.address.to_string()),
+            name,
+            taken.record.project,
+            base.clone(),
+            &changes,
+        );
+        let mut run = journal.begin(record).map_err(of_journal)?;
+        let lease = Lease::new(&identity.run, &identity.by, &identity.at);
+        if let Err(error) = self.reserve(&mut session, &lease, &base, &changes) {
+            return Err(of_apply(self.refused(&mut session, &mut run, error)));
+        }
+        let applied = self
+            .transact(session, &changes, &live, &mut run)
+            .map_err(of_apply)?;
+        let message = format!(
+            "run {name} is taken back: generation {} is live and saved",
+            applied.generation
+        );
+        Ok((Outcome::Applied, message))
+    }
+
+    /// The changes of a run the other way round, where everything still is as it left it.
+    fn back(&mut self, name: &str) -> Result<(Run, Vec<Change>), Ending> {
+        let Some((journal, _)) = self.journal.clone() else {
+            return Err((
+                Outcome::NotSent,
+                "nobody said where the state of runs is kept".to_owned(),
+            ));
+        };
+        let run = self.run_of(&journal, name)?;
+        if !matches!(run.end(), Some((End::Applied, _))) {
+            let end = run
+                .end()
+                .map_or("has not ended", |(_, message)| message)
+                .to_owned();
+            return Err((Outcome::Refused, format!("run {name} was not applied: {end}")));
+        }
+        if run.record.base.project.is_some() && run.record.base.project != run.record.project {
+            let message =
+                format!("run {name} took the target over from another project, which has to apply again");
+            return Err((Outcome::Refused, message));
+        }
+        if let Some(message) = shardwright_plan::Target::unfinished(self) {
+            return Err((Outcome::Contended, message));
+        }
+        let live = self
+            .read()
+            .map_err(|error| (Outcome::NotSent, error.to_string()))?;
+        let changes = run.record.changes().into_iter().filter(|change| {
+            let row = change.new.as_ref().or(change.old.as_ref());
+            !row.is_some_and(|row| is_ours_to_keep(&change.name, row))
+        });
+        let changes: Vec<Change> = changes.map(|change| change.reversed()).collect();
+        let moved: Vec<String> = changes
+            .iter()
+            .filter(|change| {
+                let now = match change.is_at_start {
+                    true => live.on_disk(&change.name),
+                    false => live.row(&change.name),
+                };
+                now != change.old.as_ref()
+            })
+            .map(|change| change.name.to_string())
+            .collect();
+        match moved.is_empty() {
+            true => Ok((run, changes)),
+            false => Err((
+                Outcome::Stale,
+                format!(
+                    "rows have changed since run {name}: {}; take back the later runs first",
+                    named(&moved)
+                ),
+            )),
+        }
+    }
+}
+
+fn of_apply(error: ApplyError) -> Ending {
+    let outcome = match &error {
+        ApplyError::NotSent(_) => Outcome::NotSent,
+        ApplyError::Stale(_) => Outcome::Stale,
+        ApplyError::Contended(_) | ApplyError::Blocked(_) => Outcome::Contended,
+        ApplyError::Foreign(_) | ApplyError::Refused(_) => Outcome::Refused,
+        ApplyError::Invalid { .. } => Outcome::Rejected,
+        ApplyError::Restored(_) => Outcome::Restored,
+        ApplyError::Mixed(_) | ApplyError::Failed(_) | ApplyError::Lost(_) => Outcome::Mixed,
+    };
+    (outcome, error.to_string())
+}

@@ -1,0 +1,232 @@
+//! A ProxySQL as a target of plans: observed, and compared with a configuration.
+
+use std::path::PathBuf;
+
+use shardwright_plan::{Assessment, Observed, Severity, Step, TargetError};
+use shardwright_rules::{Configuration, EngineId};
+use shardwright_secrets::Secret;
+
+use super::change::Change;
+use super::changes::changes;
+use super::effects::difference;
+use super::hazards::{codes, hazard, of_rows, staged};
+use super::journal::{Identity, Journal, JournalError, Run};
+use super::live::Live;
+use super::mark::Mark;
+use super::module::Module;
+use super::prepared::refused;
+use super::row::RowName;
+use super::run::modules;
+use super::session::{AdminSession, SessionError};
+use super::stages::{emptied, stages};
+use super::unloaded::unloaded;
+use super::wanted::{Secrets, Wanted};
+use crate::admin::{AdminAddress, Timeouts};
+use crate::emit::Ownership;
+
+/// A running ProxySQL. Every call makes its own connection, so that a call never meets a dead one.
+#[derive(Debug)]
+pub struct ProxySqlTarget {
+    pub(super) name: String,
+    engine: EngineId,
+    pub(super) address: AdminAddress,
+    user: String,
+    password: Secret,
+    pub(super) timeouts: Timeouts,
+    pub(super) project: Option<String>,
+    pub(super) ownership: Ownership,
+    pub(super) secrets: Secrets,
+    pub(super) journal: Option<(Journal, Identity)>,
+    /// What was observed last.
+    pub(super) seen: Option<Live>,
+}
+
+/// A configuration compared with what is live.
+pub(super) struct Prepared {
+    pub(super) wanted: Wanted,
+    pub(super) changes: Vec<Change>,
+}
+
+impl ProxySqlTarget {
+    /// A target by its name in the project file. Secrets of users are sought from `base`, the project's directory.
+    pub fn new(
+        name: impl Into<String>,
+        engine: EngineId,
+        address: AdminAddress,
+        user: impl Into<String>,
+        password: Secret,
+        base: PathBuf,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            engine,
+            address,
+            user: user.into(),
+            password,
+            timeouts: Timeouts::default(),
+            project: None,
+            ownership: Ownership::default(),
+            secrets: Secrets::new(base),
+            journal: None,
+            seen: None,
+        }
+    }
+
+    /// The same with other times to wait.
+    #[must_use]
+    pub fn patient(mut self, timeouts: Timeouts) -> Self {
+        self.timeouts = timeouts;
+        self
+    }
+
+    /// Says whose plans these are, and which rows they are about. What was observed before is forgotten.
+    pub fn manage(&mut self, project: Option<String>, ownership: Ownership) {
+        self.project = project;
+        self.ownership = ownership;
+        self.seen = None;
+    }
+
+    /// Says where runs are kept, and who makes the next one. Without that, nothing is applied.
+    pub fn keep_runs(&mut self, journal: Journal, identity: Identity) {
+        self.journal = Some((journal, identity));
+    }
+
+    pub(super) fn connect(&self) -> Result<AdminSession, SessionError> {
+        AdminSession::open(&self.address, &self.user, &self.password, self.timeouts)
+    }
+
+    /// Reads what is there, for anybody who wants to know: an import, a status.
+    ///
+    /// # Errors
+    /// It cannot be reached or read, or is not what the project says.
+    pub fn read(&self) -> Result<Live, TargetError> {
+        let live = self
+            .connect()
+            .and_then(|mut session| Live::read(&mut session, &self.ownership))
+            .map_err(|error| self.error(&error.to_string()))?;
+        self.check_version(&live)?;
+        Ok(live)
+    }
+
+    fn check_version(&self, live: &Live) -> Result<(), TargetError> {
+        let found = live.variable("admin-version").unwrap_or_default();
+        let wanted = self.engine.name().strip_prefix("proxysql-").unwrap_or_default();
+        match found.starts_with(&format!("{wanted}.")) {
+            true => Ok(()),
+            false => Err(self.error(&format!(
+                "runs ProxySQL {found}, and the project says {}",
+                self.engine.name()
+            ))),
+        }
+    }
+
+    pub(super) fn error(&self, reason: &str) -> TargetError {
+        TargetError {
+            target: self.name.clone(),
+            address: self.address.to_string(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// The mark that decides whose the rows are: that of another project before our own.
+    pub(super) fn owner<'l>(&self, live: &'l Live) -> Option<&'l (RowName, Mark)> {
+        let concerned = || live.marks.iter().filter(|(_, mark)| self.concerns(mark));
+        let foreign = concerned().find(|(_, mark)| mark.project.is_some() && mark.project != self.project);
+        let own = concerned().find(|(_, mark)| mark.project == self.project);
+        foreign.or(own).or_else(|| concerned().next())
+    }
+
+    /// Whether a mark is ours, or is about what we would write.
+    pub(super) fn concerns(&self, mark: &Mark) -> bool {
+        (self.project.is_some() && mark.project == self.project) || mark.concerns(&self.ownership)
+    }
+
+    /// The last run of this target, where it has not ended.
+    pub(super) fn open_run(&self) -> Result<Option<String>, JournalError> {
+        let Some((journal, _)) = &self.journal else {
+            return Ok(None);
+        };
+        let runs = journal.runs()?;
+        let mut of_target = runs
+            .into_iter()
+            .rev()
+            .filter(|run| run.record.target == self.name);
+        let open = of_target.find(Run::is_open);
+        Ok(open.map(|run| run.record.identity.run))
+    }
+
+    pub(super) fn observed(&self, live: &Live) -> Observed {
+        let owner = self.owner(live).map(|(_, mark)| mark);
+        Observed {
+            generation: owner.map_or(0, |mark| mark.generation),
+            fingerprint: live.fingerprint(&self.ownership),
+            project: owner.and_then(|mark| mark.project.clone()),
+            configuration: None,
+        }
+    }
+
+    pub(super) fn prepare(&mut self, live: &Live, desired: &Configuration) -> Result<Prepared, TargetError> {
+        let wanted = Wanted::new(desired, &self.ownership, live, &mut self.secrets);
+        let wanted = wanted.map_err(|error| self.error(&error.to_string()))?;
+        let changes = changes(live, &wanted);
+        Ok(Prepared { wanted, changes })
+    }
+
+    /// What has to be known before anything is sent.
+    pub(super) fn assessment(
+        &mut self,
+        live: &Live,
+        desired: &Configuration,
+        prepared: &Prepared,
+    ) -> Result<Assessment, TargetError> {
+        let Prepared { wanted, changes } = prepared;
+        let mut hazards = of_rows(live, wanted, changes, &self.user);
+        let stages = stages(changes, live);
+        let emptied = emptied(&stages, live);
+        if !emptied.is_empty() {
+            let list: Vec<String> = emptied.iter().map(ToString::to_string).collect();
+            let message = format!(
+                "hostgroup {} would have no server for a moment while rules lead there",
+                list.join(", ")
+            );
+            hazards.push(hazard(codes::REUSED_HOSTGROUP, Severity::Error, None, message));
+        }
+        if let Some(lease) = &live.lease {
+            let message =
+                format!("{lease}, has not ended: shardwright apply --resume, or shardwright rollback");
+            hazards.push(hazard(codes::UNFINISHED, Severity::Error, None, message));
+        }
+        if !changes.is_empty() {
+            let failed = |error: SessionError| self.error(&error.to_string());
+            let mut session = self.connect().map_err(failed)?;
+            for module in modules(changes) {
+                let rows = unloaded(&mut session, module).map_err(failed)?;
+                if !rows.is_empty() {
+                    hazards.push(staged(module.words(), &rows));
+                }
+            }
+        }
+        let touches_rules = changes
+            .iter()
+            .any(|change| Module::of(&change.name) == Module::QueryRules);
+        if touches_rules {
+            let failed = |error: SessionError| self.error(&error.to_string());
+            let mut session = self.connect().map_err(failed)?;
+            hazards.extend(refused(&mut session, desired).map_err(failed)?);
+        }
+        let steps = vec![
+            Step::CompareBase,
+            Step::Reserve,
+            Step::Expand,
+            Step::Switch,
+            Step::Contract,
+            Step::Verify,
+            Step::Save,
+        ];
+        Ok(Assessment {
+            difference: difference(changes, live, wanted, desired),
+            hazards,
+            steps,
+        })
+    }
+}

@@ -1,0 +1,245 @@
+//! What is in memory and not live, or live and not in memory: what a LOAD of ours would publish, or has not published.
+//!
+//! Memory and runtime do not print the same (2.7.1): only active rules are live, digests and modifiers are written anew,
+//! users are split by role, and the monitor moves servers between hostgroups and shuns them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use serde_json::{Value, json};
+use shardwright_rules::tables::{
+    GALERA_HOSTGROUPS, GLOBAL_VARIABLES, GROUP_REPLICATION_HOSTGROUPS, QUERY_RULES, REPLICATION_HOSTGROUPS,
+    SERVERS, USERS, digest_text, is_client_addr,
+};
+
+use super::mark::is_ours_to_keep;
+use super::module::Module;
+use super::row::{Row, RowName, TableName};
+use super::session::{AdminSession, Found, Layer, SessionError};
+use crate::emit::variables::is_at_start;
+
+type Rows = BTreeMap<RowName, Found>;
+
+/// Rows of a module that are not the same in memory and live, one description for each.
+pub(super) fn unloaded(session: &mut AdminSession, module: Module) -> Result<Vec<String>, SessionError> {
+    let mut found = Vec::new();
+    let mut tables: Vec<(TableName, Rows, Rows)> = Vec::new();
+    for table in module.tables() {
+        let memory = session.rows(table, Layer::Memory, None)?;
+        let runtime = session.rows(table, Layer::Runtime, None)?;
+        tables.push((table, memory, runtime));
+    }
+    let moved = moved_by_monitor(&tables);
+    for (table, memory, runtime) in &tables {
+        found.extend(differences(*table, memory, runtime, &moved));
+    }
+    if let Some(prefix) = module.variables() {
+        found.extend(variables(session, prefix)?);
+    }
+    for table in module.tables_of_others() {
+        found.extend(of_others(session, table)?);
+    }
+    Ok(found)
+}
+
+/// The hostgroups between which the monitor moves servers.
+fn moved_by_monitor(tables: &[(TableName, Rows, Rows)]) -> BTreeSet<i64> {
+    const COLUMNS: [&str; 4] = [
+        "writer_hostgroup",
+        "reader_hostgroup",
+        "backup_writer_hostgroup",
+        "offline_hostgroup",
+    ];
+    let joins = [
+        &REPLICATION_HOSTGROUPS,
+        &GALERA_HOSTGROUPS,
+        &GROUP_REPLICATION_HOSTGROUPS,
+    ];
+    let rows = tables
+        .iter()
+        .filter(|(table, ..)| joins.contains(&table.definition()))
+        .flat_map(|(_, memory, runtime)| memory.values().chain(runtime.values()));
+    rows.flat_map(|found| COLUMNS.iter().filter_map(|column| found.row.number(column)))
+        .collect()
+}
+
+fn differences(table: TableName, memory: &Rows, runtime: &Rows, moved: &BTreeSet<i64>) -> Vec<String> {
+    let mut expected: BTreeMap<RowName, Row> = BTreeMap::new();
+    for (name, found) in memory {
+        if !is_kept(name, &found.row) && !is_dropped(table, &found.row, memory) {
+            expected.extend(
+                live_form(table, &found.row)
+                    .into_iter()
+                    .map(|row| (RowName::of(table, &row.facts), row)),
+            );
+        }
+    }
+    let is_moved = |name: &RowName| {
+        name.is_in(&SERVERS) && name.number(0).is_some_and(|hostgroup| moved.contains(&hostgroup))
+    };
+    let mut found = Vec::new();
+    for (name, row) in &expected {
+        match runtime.get(name) {
+            None if is_moved(name) => {}
+            None => found.push(format!("{name} is in memory and not live")),
+            Some(live) if !same(table, row, &live.row, is_moved(name)) => {
+                found.push(format!("{name} is another in memory than live"));
+            }
+            Some(_) => {}
+        }
+    }
+    for (name, live) in runtime {
+        if !expected.contains_key(name) && !is_kept(name, &live.row) && !is_moved(name) {
+            found.push(format!("{name} is live and not in memory"));
+        }
+    }
+    found
+}
+
+/// Marks and leases are kept apart.
+fn is_kept(name: &RowName, row: &Row) -> bool {
+    name.is_in(&QUERY_RULES) && is_ours_to_keep(name, row)
+}
+
+/// Whether the engine leaves a row out when it loads, which it says in its log only.
+fn is_dropped(table: TableName, row: &Row, all: &Rows) -> bool {
+    let definition = table.definition();
+    if *definition == QUERY_RULES {
+        let address = row.text("client_addr");
+        return !address.is_empty() && !is_client_addr(address);
+    }
+    if *definition == REPLICATION_HOSTGROUPS {
+        let writer = row.number("writer_hostgroup");
+        return all
+            .values()
+            .any(|other| other.row.number("reader_hostgroup") == writer);
+    }
+    *definition == USERS && row.number("default_hostgroup").is_some_and(|id| id < 0)
+}
+
+/// What the engine prints of a row once it is live; nothing, where the row is not loaded.
+fn live_form(table: TableName, row: &Row) -> Vec<Row> {
+    let definition = table.definition();
+    let mut live = row.clone();
+    for column in definition.columns.iter().filter(|column| column.is_number()) {
+        if let Some(number) = row.number(column.name) {
+            live.facts.insert(column.name.to_owned(), json!(number));
+        }
+    }
+    let is_off = row.facts.contains_key("active") && row.number("active") != Some(1);
+    let has_switch = [&QUERY_RULES, &USERS].contains(&definition);
+    if has_switch && is_off {
+        return Vec::new();
+    }
+    if *definition == QUERY_RULES {
+        return vec![live_rule(live)];
+    }
+    if *definition == USERS {
+        return live_user(&live);
+    }
+    if *definition == SERVERS {
+        let status = row.text("status").to_ascii_uppercase();
+        live.facts.insert("status".to_owned(), json!(status));
+        return match status.as_str() {
+            "OFFLINE_HARD" => Vec::new(),
+            _ => vec![live],
+        };
+    }
+    vec![live]
+}
+
+fn live_rule(mut rule: Row) -> Row {
+    if let Some(digest) = rule.facts.get("digest").and_then(Value::as_str) {
+        let hexadecimal = digest.trim_start_matches("0x").trim_start_matches("0X");
+        if let Ok(hash) = u64::from_str_radix(hexadecimal, 16) {
+            rule.facts.insert("digest".to_owned(), json!(digest_text(hash)));
+        }
+    }
+    let modifiers: Vec<&str> = rule
+        .text("re_modifiers")
+        .split(',')
+        .filter_map(|word| {
+            ["CASELESS", "GLOBAL"]
+                .into_iter()
+                .find(|known| starts_with(word, known))
+        })
+        .collect();
+    let modifiers = json!(modifiers.join(","));
+    rule.facts.insert("re_modifiers".to_owned(), modifiers);
+    rule
+}
+
+fn starts_with(word: &str, known: &str) -> bool {
+    word.get(..known.len())
+        .is_some_and(|start| start.eq_ignore_ascii_case(known))
+}
+
+/// One row for logging in, and one for logging in to servers.
+fn live_user(user: &Row) -> Vec<Row> {
+    if user.number("default_hostgroup").is_some_and(|id| id < 0) {
+        return Vec::new();
+    }
+    let role = |role: &str, other: &str| {
+        let mut row = user.clone();
+        row.facts.insert(role.to_owned(), json!(1));
+        row.facts.insert(other.to_owned(), json!(0));
+        row.facts.entry("default_schema").or_insert_with(|| json!(""));
+        (user.number(role) == Some(1)).then_some(row)
+    };
+    role("frontend", "backend")
+        .into_iter()
+        .chain(role("backend", "frontend"))
+        .collect()
+}
+
+fn same(table: TableName, expected: &Row, live: &Row, is_moved: bool) -> bool {
+    if *table.definition() != SERVERS {
+        return expected == live;
+    }
+    let mut live = live.clone();
+    let is_shunned = live.text("status") == "SHUNNED";
+    if is_moved || is_shunned {
+        let status = expected.facts.get("status").cloned();
+        live.facts
+            .insert("status".to_owned(), status.unwrap_or(Value::Null));
+    }
+    *expected == live
+}
+
+/// Variables with another value in memory than live. Those that are read at the start may wait for one.
+fn variables(session: &mut AdminSession, prefix: &str) -> Result<Vec<String>, SessionError> {
+    let table = TableName::of(&GLOBAL_VARIABLES);
+    let memory = session.rows(table, Layer::Memory, None)?;
+    let runtime = session.rows(table, Layer::Runtime, None)?;
+    let mut found = Vec::new();
+    for (name, held) in &memory {
+        let Some(variable) = name.variable_name() else {
+            continue;
+        };
+        if !variable.starts_with(prefix) || is_at_start(variable) {
+            continue;
+        }
+        if runtime.get(name).is_none_or(|live| live.row != held.row) {
+            found.push(format!("{variable} is another in memory than live"));
+        }
+    }
+    Ok(found)
+}
+
+fn of_others(session: &mut AdminSession, table: &str) -> Result<Vec<String>, SessionError> {
+    let less = |one: &str, other: &str| {
+        format!("SELECT count(*) FROM (SELECT * FROM {one} EXCEPT SELECT * FROM {other})")
+    };
+    let runtime = format!("runtime_{table}");
+    let mut found = Vec::new();
+    for (query, what) in [
+        (less(table, &runtime), "in memory and not live"),
+        (less(&runtime, table), "live and not in memory"),
+    ] {
+        let rows = session.texts(&query)?;
+        let count = rows.into_iter().flatten().flatten().next().unwrap_or_default();
+        if count != "0" {
+            found.push(format!("{table}: rows that are {what}: {count}"));
+        }
+    }
+    Ok(found)
+}
