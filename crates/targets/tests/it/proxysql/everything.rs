@@ -43,6 +43,7 @@ fn every_table_and_column_goes_there_and_is_taken_away_again() {
         assert!(status.is_well(), "{turn}: {status:#?}");
         // And away with all of it.
         let empty = Configuration::empty(desired.engine);
+        let mut target = rig.target_of(Some("shop"), ownership());
         let planned = plan(&mut target, &empty, Some("shop"));
         let report = apply(&planned, &mut target);
         assert_eq!(report.outcome, Outcome::Applied, "{turn}: {report:#?}");
