@@ -69,6 +69,11 @@ const LIVE: &[CodeDoc] = &[
         "objects are left to others",
         include_str!("../../../docs/rules/SW839.md"),
     ),
+    page(
+        "SW840",
+        "a load puts servers back for a moment",
+        include_str!("../../../docs/rules/SW840.md"),
+    ),
 ];
 
 /// Every page, by code.

@@ -16,7 +16,7 @@ use shardwright_rules::{Address, Configuration, EngineId};
 use crate::args::{Global, Selection};
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
-use crate::live;
+use crate::live::{self, Proxy};
 use crate::project::{self, Opened};
 use crate::ui::Ui;
 
@@ -235,16 +235,20 @@ impl RuleFile {
 /// Reads SQL or a `proxysql.cnf`.
 pub(crate) fn rule_file(path: &str, engine: EngineId) -> Result<RuleFile, CommandError> {
     let bytes = read_limited(path, MAX_FILE_BYTES)?;
+    Ok(rules_of(path, &bytes, engine))
+}
+
+fn rules_of(path: &str, bytes: &[u8], engine: EngineId) -> RuleFile {
     let mut sources = Sources::new();
-    let file = shardwright_import::read(&mut sources, path, &bytes, Language::of_path(path), engine);
-    Ok(RuleFile {
+    let file = shardwright_import::read(&mut sources, path, bytes, Language::of_path(path), engine);
+    RuleFile {
         configuration: Arc::new(file.configuration),
         sources,
         origins: file.origins,
         problems: file.problems,
         unmodelled: file.unmodelled,
         layout: file.layout,
-    })
+    }
 }
 
 fn json(name: String, path: &str) -> Result<RuleSet, CommandError> {
@@ -330,6 +334,12 @@ fn of_target(
                 .hint("write live:NAME"),
         );
     };
+    if let Proxy::ProxySql(proxysql) = &target.proxy {
+        let rows = proxysql.read().map_err(|error| live::unreachable(&error))?;
+        let is_default = |name: &str, value: &str| shardwright_topology::default_value(name) == Some(value);
+        let path = format!("{name}.sql");
+        return rules_of(&path, rows.script(is_default).as_bytes(), target.engine).into_rule_set(name);
+    }
     let observed = target
         .target()
         .observe()

@@ -116,6 +116,11 @@ fn from_nothing_to_a_map_to_a_move_and_back() {
     assert!(applied.contains("px1: generation 1 is live"), "{applied}");
     rig.ends(0, &["diff"]);
     rig.ends(0, &["status", "--detailed-exitcode"]);
+    let statement = ["--user", "app", "/* tenant=2 */ SELECT 1"];
+    let live = rig.json(&[&["route", "--rules", "live:px1"][..], &statement].concat());
+    let compiled = rig.json(&[&["route", "--engine", "proxysql-2.7"][..], &statement].concat());
+    assert_eq!(live["hostgroup"], compiled["hostgroup"]);
+    assert_eq!(live["hostgroup"].as_u64(), Some(1020), "{live}");
     let before = rig.state();
 
     rig.topology("three", 1);
@@ -184,6 +189,33 @@ fn another_project_is_refused_until_it_takes_over() {
     rig.ends(0, &["diff"]);
     rig.project("shop", rig.proxysql.admin_address());
     rig.ends(4, &["apply", "--auto-approve"]);
+}
+
+#[test]
+fn more_than_a_few_objects_go_only_when_somebody_says_so() {
+    let Some(rig) = Rig::start("a plan that removes much from a real ProxySQL") else {
+        return;
+    };
+    let clusters = |count: usize| {
+        let clusters =
+            (0..count).map(|n| format!("  c{n}: {{type: single, servers: {{s: {{host: c{n}.db}}}}}}\n"));
+        let text = format!("version: 1\nclusters:\n{}", clusters.collect::<String>());
+        rig.environment.write("topology/shop.yaml", text).unwrap();
+    };
+    clusters(12);
+    rig.ends(0, &["apply", "--auto-approve"]);
+    clusters(1);
+    let refused = rig.run(&["apply", "--auto-approve"]);
+    assert_eq!(refused.code(), Some(4), "{refused:?}");
+    assert!(refused.stderr.contains("safety.deletes.max"), "{refused:?}");
+    rig.ends(0, &["apply", "--auto-approve", "--allow", "deletes=they moved"]);
+    assert_eq!(
+        rig.proxysql
+            .run(["SELECT hostname FROM runtime_mysql_servers"])
+            .unwrap()
+            .len(),
+        1
+    );
 }
 
 #[test]

@@ -35,6 +35,8 @@ pub mod codes {
     pub const REUSED_HOSTGROUP: &str = "SW836";
     /// A run was cut off.
     pub const UNFINISHED: &str = "SW837";
+    /// A load undoes for a moment what the monitor has decided.
+    pub const PLACED_AGAIN: &str = "SW840";
     /// Objects that `manage` leaves to others.
     pub const OF_OTHERS: &str = "SW839";
     /// Clients hold prepared statements whose execution would be refused.
@@ -291,4 +293,14 @@ pub(super) fn staged(module: &str, rows: &[String]) -> Hazard {
         named(rows)
     );
     hazard(codes::STAGED, Severity::Error, None, message)
+}
+
+/// Servers that the monitor has moved, and that a load puts back for a moment.
+pub(super) fn placed_again(servers: &[String]) -> Hazard {
+    let message = format!(
+        "LOAD MYSQL SERVERS puts servers where memory has them until the monitor looks again: {}; save what is live first \
+         (SAVE MYSQL SERVERS FROM RUNTIME), or write the present roles in the files",
+        named(servers)
+    );
+    hazard(codes::PLACED_AGAIN, Severity::Warning, None, message)
 }

@@ -283,8 +283,16 @@ impl Journal {
         })
     }
 
+    /// Makes the directory, which git leaves alone: what is in it holds passwords.
     fn make(&self) -> Result<(), JournalError> {
-        make_directory(&self.directory)
+        make_directory(&self.directory)?;
+        let path = self.directory.join(".gitignore");
+        if path.exists() {
+            return Ok(());
+        }
+        let mut file = private(OpenOptions::new().create(true).truncate(true).write(true), &path)?;
+        file.write_all(b"*\n")
+            .map_err(|source| JournalError::Io { path, source })
     }
 }
 

@@ -5,12 +5,15 @@ use std::collections::BTreeMap;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 use shardwright_plan::Facts;
+use shardwright_rules::PLACEHOLDER_PASSWORD;
 use shardwright_rules::tables::{GLOBAL_VARIABLES, QUERY_RULES};
+use shardwright_secrets::Secret;
 
 use super::change::Change;
 use super::mark::{Lease, Mark, is_ours_to_keep};
 use super::row::{Row, RowName, TableName};
 use super::session::{AdminSession, Found, Layer, SessionError};
+use super::statements::insertions;
 use crate::emit::variables::is_at_start;
 use crate::emit::{Ownership, Table};
 
@@ -100,6 +103,36 @@ impl Live {
     /// All rows, of others too.
     pub fn rows(&self) -> impl Iterator<Item = (&RowName, &Found)> {
         self.rows.iter()
+    }
+
+    /// Statements that write all of it into empty tables, one on each line; a secret is a placeholder that nobody can log
+    /// in with. Variables that have their default are left out. What reads rule sets from files reads this too.
+    pub fn script(&self, is_default: impl Fn(&str, &str) -> bool) -> String {
+        let mut script = String::new();
+        for table in TableName::all() {
+            let rows: Vec<(RowName, Row)> = self
+                .of_table(table)
+                .filter(|(name, found)| {
+                    let variable = name.variable_name();
+                    !variable.is_some_and(|name| is_default(name, found.row.text("variable_value")))
+                })
+                .map(|(name, found)| {
+                    let mut row = found.row.clone();
+                    row.secret = row
+                        .secret
+                        .as_ref()
+                        .map(|_| Secret::new(PLACEHOLDER_PASSWORD.to_owned()));
+                    (name.clone(), row)
+                })
+                .collect();
+            for (name, row) in &rows {
+                for statement in insertions(table, &[(name, row)]) {
+                    script.push_str(&statement);
+                    script.push_str(";\n");
+                }
+            }
+        }
+        script
     }
 
     /// The rows of one table.

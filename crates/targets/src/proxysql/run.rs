@@ -12,7 +12,7 @@ use super::module::Module;
 use super::row::{Row, RowName, TableName};
 use super::session::{AdminSession, Layer, SessionError};
 use super::stages::{Stage, stages};
-use super::statements::{deletions, quoted, writings};
+use super::statements::{deletions, insertions, quoted, writings};
 use super::unloaded::unloaded;
 
 /// How many rows a message names.
@@ -188,10 +188,9 @@ fn read(session: &mut AdminSession, table: TableName, layer: Layer) -> Result<BT
 /// Takes the lease, where nobody has it.
 pub(super) fn take_lease(session: &mut AdminSession, lease: &Lease) -> Result<(), SessionError> {
     let (name, row) = (Lease::name(), lease.row());
-    let written = writings(name.table, &[(&name, &row)]).concat();
     // Only an insertion that finds nothing there takes it.
-    let insertion = written.split(" ON CONFLICT").next().unwrap_or_default();
-    session.run(insertion).map(|_| ())
+    let insertion = insertions(name.table, &[(&name, &row)]).concat();
+    session.run(&insertion).map(|_| ())
 }
 
 /// Gives a lease back, also on disk, where a SAVE may have put it.

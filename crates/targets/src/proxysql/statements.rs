@@ -32,25 +32,34 @@ pub(super) fn deletions(table: TableName, rows: &[&RowName]) -> Vec<String> {
 /// key than the primary one makes them fail: it is somebody else's.
 pub(super) fn writings(table: TableName, rows: &[(&RowName, &Row)]) -> Vec<String> {
     let definition = table.definition();
-    let columns: Vec<&str> = definition.columns.iter().map(|column| column.name).collect();
-    let set: Vec<String> = columns
+    let set: Vec<String> = definition
+        .columns
         .iter()
+        .map(|column| column.name)
         .filter(|column| !definition.primary_key.contains(column))
         .map(|column| format!("{column} = excluded.{column}"))
         .collect();
-    let head = format!("INSERT INTO {table} ({}) VALUES ", columns.join(", "));
     let tail = format!(
         " ON CONFLICT ({}) DO UPDATE SET {}",
         definition.primary_key.join(", "),
         set.join(", ")
     );
+    let statements = insertions(table, rows).into_iter();
+    statements.map(|statement| statement + &tail).collect()
+}
+
+/// Statements that insert rows, all of one table, where there are none with their keys.
+pub(super) fn insertions(table: TableName, rows: &[(&RowName, &Row)]) -> Vec<String> {
+    let columns = table.definition().columns.iter();
+    let columns: Vec<&str> = columns.map(|column| column.name).collect();
+    let head = format!("INSERT INTO {table} ({}) VALUES ", columns.join(", "));
     let mut statements = Vec::new();
     let mut values: Vec<String> = Vec::new();
     let mut length = 0;
     for (_, row) in rows {
         let value = values_of(table, row);
         if length + value.len() > STATEMENT_BYTES && !values.is_empty() {
-            statements.push(format!("{head}{}{tail}", values.join(", ")));
+            statements.push(format!("{head}{}", values.join(", ")));
             values.clear();
             length = 0;
         }
@@ -58,7 +67,7 @@ pub(super) fn writings(table: TableName, rows: &[(&RowName, &Row)]) -> Vec<Strin
         values.push(value);
     }
     if !values.is_empty() {
-        statements.push(format!("{head}{}{tail}", values.join(", ")));
+        statements.push(format!("{head}{}", values.join(", ")));
     }
     statements
 }
@@ -124,7 +133,10 @@ mod tests {
         let names: Vec<&RowName> = rows.iter().map(|(name, _)| name).collect();
         let table = names[0].table;
         let all = [deletions(table, &names), writings(table, &named)].concat();
-        insta::assert_snapshot!(all.join("\n"), @r"");
+        insta::assert_snapshot!(all.join("\n"), @r"
+        DELETE FROM mysql_replication_hostgroups WHERE (writer_hostgroup = 1) OR (writer_hostgroup = 3)
+        INSERT INTO mysql_replication_hostgroups (writer_hostgroup, reader_hostgroup, check_type, comment) VALUES (1, 2, 'read_only', 'it''s \ one'), (3, 4, 'read_only', '') ON CONFLICT (writer_hostgroup) DO UPDATE SET reader_hostgroup = excluded.reader_hostgroup, check_type = excluded.check_type, comment = excluded.comment
+        ");
     }
 
     #[test]

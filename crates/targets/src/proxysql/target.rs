@@ -9,7 +9,7 @@ use shardwright_secrets::Secret;
 use super::change::Change;
 use super::changes::changes;
 use super::effects::difference;
-use super::hazards::{codes, hazard, of_rows, staged};
+use super::hazards::{codes, hazard, of_rows, placed_again, staged};
 use super::journal::{Identity, Journal, JournalError, Run};
 use super::live::Live;
 use super::mark::Mark;
@@ -19,7 +19,7 @@ use super::row::RowName;
 use super::run::modules;
 use super::session::{AdminSession, SessionError};
 use super::stages::{emptied, stages};
-use super::unloaded::unloaded;
+use super::unloaded::{displaced, unloaded};
 use super::wanted::{Secrets, Wanted};
 use crate::admin::{AdminAddress, Timeouts};
 use crate::emit::Ownership;
@@ -204,6 +204,17 @@ impl ProxySqlTarget {
                 if !rows.is_empty() {
                     hazards.push(staged(module.words(), &rows));
                 }
+            }
+        }
+        if changes
+            .iter()
+            .any(|change| Module::of(&change.name) == Module::Servers)
+        {
+            let failed = |error: SessionError| self.error(&error.to_string());
+            let mut session = self.connect().map_err(failed)?;
+            let rows = displaced(&mut session).map_err(failed)?;
+            if !rows.is_empty() {
+                hazards.push(placed_again(&rows));
             }
         }
         let touches_rules = changes

@@ -41,6 +41,34 @@ pub(super) fn unloaded(session: &mut AdminSession, module: Module) -> Result<Vec
     Ok(found)
 }
 
+/// Servers that the monitor has put elsewhere than memory says: a load puts them back until it looks again.
+pub(super) fn displaced(session: &mut AdminSession) -> Result<Vec<String>, SessionError> {
+    let mut tables = Vec::new();
+    for table in Module::Servers.tables() {
+        let memory = session.rows(table, Layer::Memory, None)?;
+        tables.push((table, memory, session.rows(table, Layer::Runtime, None)?));
+    }
+    let moved = moved_by_monitor(&tables);
+    let servers = tables.iter().find(|(table, ..)| *table.definition() == SERVERS);
+    Ok(servers.map_or_else(Vec::new, |(_, memory, runtime)| {
+        misplaced(memory, runtime, &moved)
+    }))
+}
+
+/// Servers that are online in memory and not there live, in hostgroups of the monitor's.
+fn misplaced(memory: &Rows, runtime: &Rows, moved: &BTreeSet<i64>) -> Vec<String> {
+    let is_online = |found: &Found| found.row.text("status").eq_ignore_ascii_case("ONLINE");
+    let of_monitor = |name: &RowName| name.number(0).is_some_and(|hostgroup| moved.contains(&hostgroup));
+    let gone = memory.iter().filter(|(name, found)| {
+        of_monitor(name) && is_online(found) && !runtime.get(*name).is_some_and(is_online)
+    });
+    gone.map(|(name, _)| {
+        let part = |at| name.key.get(at).map(ToString::to_string).unwrap_or_default();
+        format!("{}:{} in hostgroup {}", part(1), part(2), part(0))
+    })
+    .collect()
+}
+
 /// The hostgroups between which the monitor moves servers.
 fn moved_by_monitor(tables: &[(TableName, Rows, Rows)]) -> BTreeSet<i64> {
     const COLUMNS: [&str; 4] = [
@@ -242,4 +270,77 @@ fn of_others(session: &mut AdminSession, table: &str) -> Result<Vec<String>, Ses
         }
     }
     Ok(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use shardwright_plan::Facts;
+
+    use super::*;
+
+    fn servers(rows: &[(i64, &str, &str)]) -> Rows {
+        let table = TableName::of(&SERVERS);
+        let rows = rows.iter().map(|(hostgroup, host, status)| {
+            let facts = Facts::from_iter([
+                ("hostgroup_id".to_owned(), json!(hostgroup)),
+                ("hostname".to_owned(), json!(host)),
+                ("port".to_owned(), json!(3306)),
+                ("status".to_owned(), json!(status)),
+            ]);
+            let row = Row { facts, secret: None };
+            (RowName::of(table, &row.facts), Found { row, is_ours: true })
+        });
+        rows.collect()
+    }
+
+    #[test]
+    fn a_writer_that_the_monitor_has_moved_is_displaced() {
+        let memory = servers(&[
+            (10, "a", "ONLINE"),
+            (11, "b", "online"),
+            (30, "c", "ONLINE"),
+            (11, "d", "OFFLINE_SOFT"),
+        ]);
+        let runtime = servers(&[(10, "b", "ONLINE"), (11, "a", "ONLINE"), (11, "b", "SHUNNED")]);
+        let moved = BTreeSet::from([10, 11]);
+        assert_eq!(
+            misplaced(&memory, &runtime, &moved),
+            ["a:3306 in hostgroup 10", "b:3306 in hostgroup 11"]
+        );
+        // None of that is staged by anybody; the server outside of these hostgroups is.
+        let found = differences(TableName::of(&SERVERS), &memory, &runtime, &moved);
+        assert_eq!(found, ["mysql_servers (30, c, 3306) is in memory and not live"]);
+    }
+
+    #[test]
+    fn rules_are_printed_anew_once_they_are_live() {
+        let rule = |facts: &[(&str, Value)]| Row {
+            facts: facts
+                .iter()
+                .map(|(name, value)| ((*name).to_owned(), value.clone()))
+                .collect(),
+            secret: None,
+        };
+        let table = TableName::of(&QUERY_RULES);
+        let memory = rule(&[
+            ("rule_id", json!(5)),
+            ("active", json!(1)),
+            ("digest", json!("0x1c46ae529dd5a40e")),
+            ("re_modifiers", json!("caseless, GLOBAL")),
+            ("destination_hostgroup", json!("abc")),
+            ("delay", json!(1.5)),
+        ]);
+        // As 2.7.1 prints it.
+        let live = rule(&[
+            ("rule_id", json!(5)),
+            ("active", json!(1)),
+            ("digest", json!("0x1C46AE529DD5A40E")),
+            ("re_modifiers", json!("CASELESS")),
+            ("destination_hostgroup", json!(0)),
+            ("delay", json!(1)),
+        ]);
+        assert_eq!(live_form(table, &memory), [live]);
+        let inactive = rule(&[("rule_id", json!(6)), ("active", json!(0))]);
+        assert_eq!(live_form(table, &inactive), []);
+    }
 }

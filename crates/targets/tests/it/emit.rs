@@ -1,7 +1,7 @@
 //! Emitted SQL and configuration files, loaded into tables with the constraints of ProxySQL's own.
 
 mod cnf;
-mod configuration;
+pub(crate) mod configuration;
 mod ownership;
 mod tables;
 

@@ -1,8 +1,11 @@
 //! A real ProxySQL 2.7.1 as a target.
 
 mod applying;
+mod cluster;
+mod everything;
 mod faults;
 mod owning;
 mod passwords;
+mod prepared;
 mod random;
 mod rig;
