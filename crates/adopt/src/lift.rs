@@ -75,6 +75,9 @@ pub(crate) enum Edit {
     Timeout { user: String, limit_ms: u32 },
 }
 
+/// The changes of a draft that take the place of some of its rules.
+type Edits = dyn Fn(&Draft, &[&RuleDraft]) -> Vec<Edit>;
+
 /// Rules that one object could say, and what the object is for a part of them.
 pub(crate) struct Group {
     /// The object's address.
@@ -82,7 +85,7 @@ pub(crate) struct Group {
     /// The rules, in their order; those that only make sense together stand together.
     pub(crate) rules: Vec<Vec<u32>>,
     /// The changes, instead of these rules.
-    pub(crate) edits: Box<dyn Fn(&Draft, &[&RuleDraft]) -> Vec<Edit>>,
+    pub(crate) edits: Box<Edits>,
 }
 
 /// Lifts what can be proved equal; gives the project in which it is.
@@ -239,10 +242,9 @@ impl Lifting<'_> {
         let built = build(attempt).map_err(|refused| refused.reason())?;
         match equivalence(self.source, built.configuration()) {
             Equivalence::Proved => Ok(built),
-            Equivalence::Refuted { differences, .. } => Err(differences.first().map_or_else(
-                || "a statement would go another way".to_owned(),
-                |difference| shown(difference),
-            )),
+            Equivalence::Refuted { differences, .. } => Err(differences
+                .first()
+                .map_or_else(|| "a statement would go another way".to_owned(), shown)),
             Equivalence::Undecided { constructs } => {
                 let construct = constructs.first().map_or("", String::as_str);
                 Err(format!("not decided: {construct}"))

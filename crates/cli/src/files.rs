@@ -7,6 +7,13 @@ use std::path::Path;
 
 use crate::error::CommandError;
 
+/// Lets git keep the lines of both branches that add shards at the same line of a lock; the next compile reports
+/// lines that give one name two ids, and settles two names with one id.
+pub(crate) const GIT_ATTRIBUTES: (&str, &str) = (
+    ".gitattributes",
+    "shardwright.lock merge=union\nenv/*.lock merge=union\n",
+);
+
 /// Replaces a file in one step, so that a reader never sees half of it. The file keeps its mode, and a symbolic link
 /// to it stays one. A pipe or a device, such as /dev/null, is written to.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {

@@ -1,7 +1,9 @@
 //! Rule sets as projects.
 
-mod exact;
+#![allow(clippy::unwrap_used, reason = "tests may unwrap")]
+
 mod examples;
+mod exact;
 mod lifting;
 mod published;
 mod support;

@@ -10,6 +10,7 @@ use super::import;
 use crate::args::{Format, Global, Init};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::files::GIT_ATTRIBUTES;
 use crate::ui::Ui;
 
 /// A project to start from: an example of the repository, or `start`.
@@ -20,13 +21,6 @@ struct Template {
 }
 
 const TEMPLATES: &[Template] = include!(concat!(env!("OUT_DIR"), "/templates.rs"));
-
-/// Lets git keep the lines of both branches that add shards at the same line of a lock; the next compile reports
-/// lines that give one name two ids, and settles two names with one id.
-pub(super) const GIT_ATTRIBUTES: (&str, &str) = (
-    ".gitattributes",
-    "shardwright.lock merge=union\nenv/*.lock merge=union\n",
-);
 
 pub(crate) fn run(args: &Init, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     if args.list {

@@ -20,6 +20,7 @@ mod partition;
 pub(crate) mod policy;
 pub(crate) mod project;
 pub(crate) mod query_rules;
+mod raw_rows;
 pub(crate) mod route_tests;
 pub(crate) mod scope;
 pub(crate) mod server;

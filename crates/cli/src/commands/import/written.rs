@@ -7,8 +7,8 @@ use std::path::Path;
 
 use shardwright_adopt::Adopted;
 
-use super::super::init::GIT_ATTRIBUTES;
 use crate::error::CommandError;
+use crate::files::GIT_ATTRIBUTES;
 use crate::ownership;
 
 /// Modes of secrets and of their directory.
