@@ -16,7 +16,7 @@ use crate::safety::Refusal;
 use crate::{Action, Effect, Facts, ObjectKind, Plan, RowKey, TargetPlan};
 
 pub use json::json;
-pub use markdown::{MARKER, markdown};
+pub use markdown::{markdown, marker};
 pub(crate) use summary::Summary;
 pub use text::text;
 
