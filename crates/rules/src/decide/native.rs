@@ -213,7 +213,7 @@ pub(super) fn no_multiplex(rule: &Rule, evaluation: &mut Evaluation<'_>) -> Next
 }
 
 pub(super) fn stop_if_placed(evaluation: &Evaluation<'_>) -> Next {
-    if evaluation.placed {
+    if evaluation.placed || evaluation.user.is_some_and(|user| user.reads_only) {
         Next::Stop
     } else {
         Next::Continue
