@@ -283,6 +283,7 @@ pub(crate) fn view<'a>(full: bool) -> View<'a> {
         origin: &|_| None,
         refusals: None,
         full,
+        color: false,
     }
 }
 

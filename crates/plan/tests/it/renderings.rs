@@ -59,6 +59,7 @@ fn reviewed<'a>() -> View<'a> {
         origin: &origin,
         refusals: Some(&[]),
         full: false,
+        color: false,
     }
 }
 
