@@ -113,7 +113,8 @@ fn is_placed_alike(meaning: &Decider, rules: &Decider, clients: &Clients, said: 
     };
     let question = Question {
         sql,
-        is_unnamed: schema.is_some_and(|schema| !clients.names(user, schema)),
+        is_unnamed: schema.is_some_and(|schema| !clients.names(user, schema))
+            || clients.is_unknown(user, schema),
         home: rules.home(user),
         is_routed_fast: !rules.configuration.graph.fast_routing.is_empty(),
         reads_only: meaning.reads_only(user),

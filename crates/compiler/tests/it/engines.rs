@@ -58,7 +58,7 @@ fn placed(route: &Route) -> (Option<&str>, Option<String>, Option<&str>) {
 pub(crate) struct Question<'q> {
     pub(crate) sql: &'q str,
     pub(crate) home: HostgroupId,
-    /// The session's schema may have the key of no shard, and the topology does not name it.
+    /// The session's schema may have the key of no shard.
     pub(crate) is_unnamed: bool,
     /// Fast routing places: it has no row for a schema that the topology does not name.
     pub(crate) is_routed_fast: bool,

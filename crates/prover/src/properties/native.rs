@@ -43,6 +43,7 @@ pub(super) fn step(
     }
     match step {
         NativeStep::Map(map) => map_transitions(configuration, map, sender, state, next),
+        NativeStep::Role(_) if sender.user.reads_only => next.push(Transition::Continue(state)),
         NativeStep::Role(role) => {
             let reader = state
                 .cluster(configuration, sender)

@@ -242,8 +242,10 @@ pub(super) fn denied_annotation(evaluation: &Evaluation<'_>) -> Option<Rejection
 pub(super) fn of_user_who_only_reads(evaluation: &Evaluation<'_>) -> Option<Rejection> {
     let user = evaluation.user.filter(|user| user.reads_only)?;
     let statement = evaluation.statement;
+    // A SELECT without a table is session setup too, and may take a lock: only as a read does it pass.
+    let is_setup = statement.class() != StatementClass::Select && statement.is_session_setup();
     let passes = statement.is_safe_read(true)
-        || (statement.is_session_setup() && !statement.sets_the_server())
+        || (is_setup && !statement.sets_the_server())
         || statement.begins()
         || (statement.follows_transaction() && statement.class() != StatementClass::Xa);
     (!passes).then(|| Refusal::ReadsOnly.because(READS_ONLY, Some(user.address.clone())))

@@ -179,7 +179,9 @@ impl Loaded {
         let harmless =
             ReadHazards::UNKNOWN_FUNCTION | ReadHazards::SESSION_FUNCTION | ReadHazards::USER_VARIABLE;
         let passes = hazards.without(harmless).is_empty()
-            || statement.is_session_setup() && !statement.sets_the_server()
+            || statement.is_session_setup()
+                && hazards.without(harmless | ReadHazards::NOT_A_SELECT).is_empty()
+                && !statement.sets_the_server()
             || statement.begins()
             || statement.follows_transaction();
         assert!(passes, "{sql:?} of a user who only reads: {hazards:?}");
