@@ -249,7 +249,8 @@ fn row_leads_to(configuration: &Configuration, row: &EngineRule) -> Vec<(Node, u
 fn map_leads_to(configuration: &Configuration, map: &MapStep) -> Vec<(Node, usize)> {
     let writer = |name: &str| configuration.cluster(name).map(|cluster| cluster.writer);
     let mut counts: BTreeMap<HostgroupId, usize> = BTreeMap::new();
-    for cluster in map.shards.iter().filter_map(|shard| shard.cluster.as_deref()) {
+    let placed = map.shards.iter().filter(|shard| shard.refuse.is_none());
+    for cluster in placed.filter_map(|shard| shard.cluster.as_deref()) {
         if let Some(writer) = writer(cluster) {
             *counts.entry(writer).or_default() += 1;
         }
@@ -258,8 +259,11 @@ fn map_leads_to(configuration: &Configuration, map: &MapStep) -> Vec<(Node, usiz
         .into_iter()
         .map(|(writer, count)| (Node::Hostgroup(writer.0), count))
         .collect();
-    let refuses =
-        matches!(map.unknown, UnknownKey::Reject) || matches!(map.missing.statements, MissingAction::Reject);
+    let refuses = matches!(map.unknown, UnknownKey::Reject)
+        || map
+            .every_missing()
+            .any(|missing| missing.statements == MissingAction::Reject)
+        || map.shards.iter().any(|shard| shard.refuse.is_some());
     if refuses {
         nodes.push((Node::Refused, 1));
     }

@@ -169,6 +169,21 @@ const REFUSALS: &[CodeDoc] = &[
          With `regex: re2`, a text that is no UTF-8 is refused too: RE2 matches nothing across such bytes. Let clients use\n\
          utf8mb4.\n",
     ),
+    page(
+        "SW362",
+        "a key of a shard that is refused",
+        "The topology refuses the shard of this key (`refuse`), for example while it is moved or because it has left. The\n\
+         message is what the topology says. COMMIT and ROLLBACK still end a transaction that is open.\n\n\
+         On ProxySQL, executions of statements that were prepared before do not get the words of the topology. Prepare the\n\
+         statement again to see them.\n",
+    ),
+    page(
+        "SW363",
+        "more than a read from a user who only reads",
+        "The user has `role: reader`: readers take its statements, on every cluster. Reads, session setup and transactions\n\
+         pass. Everything else is refused: writes, locking reads, CALL, functions that are not known to be harmless (bundled),\n\
+         XA, and SET of what is not the session's own. Use an account with `role: writer` for it.\n",
+    ),
 ];
 
 const fn page(code: &'static str, title: &'static str, page: &'static str) -> CodeDoc {

@@ -17,6 +17,7 @@ pub(crate) fn placement(configuration: &Configuration, address: &Address) -> Vec
         });
     let mut lines = Vec::new();
     if let Some(shard) = shard {
+        lines.extend(shard.refuse.as_ref().map(|why| format!("refused: {why}")));
         lines.extend(
             shard
                 .cluster

@@ -357,6 +357,24 @@ impl Opened {
         Some(format!("{file}:{line}"))
     }
 
+    /// The file and line that place an object: of a shard with an override, those of the override.
+    pub(crate) fn placed_at(&self, address: &Address) -> Option<String> {
+        let parts: Vec<&str> = address.as_str().split('.').collect();
+        let overridden = match parts.as_slice() {
+            ["shard_maps", map, "shards", shard] => {
+                let map = self.project.topology.shard_maps.get_named(map);
+                map.and_then(|map| map.shards.get_named(shard)?.overridden)
+            }
+            _ => None,
+        };
+        let Some(origin) = overridden else {
+            return self.origin(address);
+        };
+        let span = self.project.origins.span(origin);
+        let line = self.sources.position(span).line;
+        Some(format!("{}:{line}", self.sources.path(span.file)))
+    }
+
     /// The file and the 1-based line where an object is written.
     pub(crate) fn file_and_line(&self, address: &Address) -> Option<(String, u32)> {
         let span = self.project.origins.span(self.find(address.as_str())?);

@@ -50,7 +50,7 @@ fn list<'p>(program: &'p Program, origins: &Origins, report: &mut Diagnostics<'_
         .blocks
         .iter()
         .any(|block| block.at == BlockPlace::AfterAll);
-    if places_statements && has_last {
+    if (places_statements || !program.readers.is_empty()) && has_last {
         list.push(ListEntry::Mark(DraftRule::native(
             "stop_if_placed".to_owned(),
             &Address::new("query_rules"),

@@ -6,6 +6,9 @@ use std::ops::Range;
 
 use shardwright_rules::{Address, Body, EngineRule, HostgroupId, Modifiers, NativeStep, Scope};
 
+/// What the names of chains begin with that refuse.
+pub(crate) const REFUSALS: &str = "refused.";
+
 /// A chain of a [`Draft`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct ChainRef(pub(crate) usize);
@@ -13,6 +16,8 @@ pub(crate) struct ChainRef(pub(crate) usize);
 /// Rules before they have ids.
 #[derive(Debug)]
 pub(crate) struct Draft {
+    /// Begins the names of new chains.
+    prefix: &'static str,
     chains: Vec<DraftChain>,
     names: HashMap<String, ChainRef>,
     /// By the root of a tree, its rules in the order of the list.
@@ -197,6 +202,7 @@ impl Draft {
             rules: Vec::new(),
         };
         Self {
+            prefix: "",
             chains: vec![start],
             names: HashMap::from([("start".to_owned(), Self::START)]),
             trees: HashMap::new(),
@@ -206,10 +212,20 @@ impl Draft {
         }
     }
 
+    /// What the names of new chains begin with from now on; gives what they began with. Refusals are the same for everybody.
+    pub(crate) fn prefixed(&mut self, prefix: &'static str) -> &'static str {
+        std::mem::replace(&mut self.prefix, prefix)
+    }
+
     /// A new chain. A name that is taken gets a number.
     pub(crate) fn chain(&mut self, name: &str) -> ChainRef {
         let chain = ChainRef(self.chains.len());
-        let mut unique = name.to_owned();
+        let has_prefix = name.starts_with(self.prefix) || name.starts_with(REFUSALS);
+        let name = match has_prefix {
+            true => name.to_owned(),
+            false => format!("{}{name}", self.prefix),
+        };
+        let mut unique = name.clone();
         let mut number = 2;
         while self.names.contains_key(&unique) {
             unique = format!("{name}~{number}");

@@ -20,7 +20,9 @@ mod maps;
 mod missing;
 mod otherwise;
 mod placement;
+mod readers;
 mod refusals;
+mod refused_shards;
 mod rewrite;
 mod role;
 mod role_groups;
@@ -37,6 +39,7 @@ use shardwright_rules::Address;
 
 use crate::diagnostics::Diagnostics;
 use crate::draft::{ChainRef, DraftRoute};
+use crate::program::Program;
 pub(crate) use chains::{Chains, Dialect, Target};
 pub(crate) use effects::{EffectUse, effect_in_front, usable_effects};
 pub(crate) use forms::{hinted, incomplete, statement_rules};
@@ -56,8 +59,12 @@ pub(crate) struct Lowering<'p, 'r> {
     pub(crate) chains: Chains,
     /// What maps became besides chains.
     pub(crate) outputs: MapOutputs,
+    /// The same as users who only read meet it; none where there are no such users.
+    of_readers: Option<&'p Program>,
     /// Chains that can be used again.
     shared: SharedChains,
+    /// The same of users who only read.
+    shared_of_readers: SharedChains,
     /// What is reported.
     pub(crate) report: &'p mut Diagnostics<'r>,
 }
@@ -113,6 +120,7 @@ struct SharedChains {
     /// For the first chain of a map, the statements that need no guards, and where they go on.
     usual: HashMap<ChainRef, UsualStatements>,
     trees: HashMap<tree::TreeKey, ChainRef>,
+    refused_shards: HashMap<refused_shards::RefusedShardKey, ChainRef>,
 }
 
 impl<'p, 'r> Lowering<'p, 'r> {
@@ -128,10 +136,33 @@ impl<'p, 'r> Lowering<'p, 'r> {
     pub(crate) fn new(input: Input<'p>, chains: Chains, report: &'p mut Diagnostics<'r>) -> Self {
         Self {
             input,
+            of_readers: None,
             chains,
             outputs: MapOutputs::default(),
             shared: SharedChains::default(),
+            shared_of_readers: SharedChains::default(),
             report,
         }
+    }
+
+    /// With what the program is to users who only read.
+    pub(crate) fn with_readers(self, of_readers: Option<&'p Program>) -> Self {
+        Self { of_readers, ..self }
+    }
+
+    /// Makes chains for users who only read.
+    ///
+    /// # Panics
+    /// If the program has no such users.
+    pub(crate) fn for_readers<T>(&mut self, make: impl FnOnce(&mut Self) -> T) -> T {
+        let of_readers = self.of_readers.expect("the program has users who only read");
+        let program = std::mem::replace(&mut self.input.program, of_readers);
+        std::mem::swap(&mut self.shared, &mut self.shared_of_readers);
+        let prefix = self.chains.draft.prefixed("readers.");
+        let made = make(self);
+        self.chains.draft.prefixed(prefix);
+        std::mem::swap(&mut self.shared, &mut self.shared_of_readers);
+        self.input.program = program;
+        made
     }
 }

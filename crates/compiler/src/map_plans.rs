@@ -11,6 +11,8 @@ mod memory;
 mod session_split;
 mod sessions;
 
+use std::collections::BTreeSet;
+
 use shardwright_diagnostics::Severity;
 use shardwright_ids::Lock;
 use shardwright_layout::{Candidate, Node, Price};
@@ -171,7 +173,10 @@ pub(crate) fn plan(
         };
     };
     let unguarded = |user: &User| user.annotations_allowed && section.scope.users.contains(&user.name);
-    if step.missing.statements != MissingAction::Reject && program.users.iter().any(unguarded) {
+    let lets_pass = step
+        .every_missing()
+        .any(|missing| missing.statements != MissingAction::Reject);
+    if lets_pass && program.users.iter().any(unguarded) {
         let what = "rules see a statement only up to its first NUL byte: a key after it is not found, and missing_key decides";
         report.difference(section.origin, "missing_key", what);
     }
@@ -214,27 +219,11 @@ fn check(section: &Section<Box<MapStep>>, program: &Program, report: &mut Diagno
     if let Err(what) = Conditions::of(&section.scope, &program.users) {
         report.unsupported(origin, "applies_to", what);
     }
-    match step.missing.begin {
-        MissingBegin::Reject => {}
-        MissingBegin::FirstStatement => {
-            report.unsupported(
-                origin,
-                "missing_key.begin",
-                "open a transaction where its first statement with a key goes",
-            );
-        }
-        MissingBegin::Allow => {
-            let mut clusters: Vec<&str> = step
-                .shards
-                .iter()
-                .filter_map(|shard| shard.cluster.as_deref())
-                .collect();
-            clusters.sort_unstable();
-            clusters.dedup();
-            if clusters.len() > 1 {
-                let what = "let BEGIN pass without a key: the transaction would stay on the user's cluster, whatever keys follow";
-                report.unsupported(origin, "missing_key.begin", what);
-            }
+    check_begin(section, "missing_key.begin", step.missing.begin, report);
+    for (user, missing) in &step.missing_by_user {
+        if missing.begin != step.missing.begin {
+            let field = format!("missing_key.by_user.{user}.begin");
+            check_begin(section, &field, missing.begin, report);
         }
     }
     let writes_schemas = step.shards.iter().any(|shard| shard.schema.is_some());
@@ -275,6 +264,31 @@ fn check(section: &Section<Box<MapStep>>, program: &Program, report: &mut Diagno
             report.engine, user.name
         );
         report.error(UNSUPPORTED, origin, "applies_to", message);
+    }
+}
+
+/// What BEGIN without a key asks for.
+fn check_begin(
+    section: &Section<Box<MapStep>>,
+    field: &str,
+    begin: MissingBegin,
+    report: &mut Diagnostics<'_>,
+) {
+    let origin = section.origin;
+    match begin {
+        MissingBegin::Reject => {}
+        MissingBegin::FirstStatement => {
+            let what = "open a transaction where its first statement with a key goes";
+            report.unsupported(origin, field, what);
+        }
+        MissingBegin::Allow => {
+            let placed = section.step.shards.iter().filter(|shard| shard.refuse.is_none());
+            let clusters: BTreeSet<&str> = placed.filter_map(|shard| shard.cluster.as_deref()).collect();
+            if clusters.len() > 1 {
+                let what = "let BEGIN pass without a key: the transaction would stay on the user's cluster, whatever keys follow";
+                report.unsupported(origin, field, what);
+            }
+        }
     }
 }
 

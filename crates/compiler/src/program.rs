@@ -27,7 +27,7 @@ use effects::Effect;
 use firewall::UserFirewall;
 
 /// Everything that routes, before it is laid out in rules.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Program {
     /// By name.
     pub clusters: Vec<Cluster>,
@@ -35,6 +35,8 @@ pub(crate) struct Program {
     pub hostgroups: Vec<Hostgroup>,
     /// By name.
     pub users: Vec<User>,
+    /// The names of users who only read.
+    pub readers: BTreeSet<String>,
     /// A map stands before those that its `otherwise` leads to; else written order.
     pub maps: Vec<Section<Box<MapStep>>>,
     /// In written order.
@@ -52,7 +54,7 @@ pub(crate) struct Program {
 }
 
 /// A step with its scope and where it was written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Section<T> {
     /// Where.
     pub origin: OriginId,
@@ -67,7 +69,7 @@ pub(crate) struct Section<T> {
 }
 
 /// Raw rules that stand together.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RawBlock {
     /// Where it was written.
     pub origin: OriginId,
@@ -98,7 +100,7 @@ pub(crate) struct RawRoute {
 }
 
 /// A raw rule with the columns that are not part of [`EngineRule`].
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RawRow {
     /// Where it was written.
     pub origin: OriginId,
@@ -137,6 +139,7 @@ impl Program {
             clusters,
             hostgroups,
             users,
+            readers: readers(topology),
             maps,
             roles,
             unproven,
@@ -145,6 +148,16 @@ impl Program {
             blocks,
             globals,
         }
+    }
+
+    /// The program as users who only read meet it: readers stand in the place of every cluster's writer.
+    pub(crate) fn of_readers(&self) -> Self {
+        let mut program = self.clone();
+        for cluster in &mut program.clusters {
+            cluster.writer = cluster.reader.take().unwrap_or(cluster.writer);
+        }
+        program.roles.clear();
+        program
     }
 
     /// The cluster that something refers to.
@@ -167,6 +180,12 @@ impl Program {
             .ok()?;
         Some(&self.clusters[at])
     }
+}
+
+/// The names of users who only read.
+fn readers(topology: &model::Topology) -> BTreeSet<String> {
+    let users = topology.users.iter().filter(|user| user.role == Role::Reader);
+    users.map(|user| user.name.to_string()).collect()
 }
 
 /// The hostgroup of a role of a cluster; clusters without readers of their own read from the writer.

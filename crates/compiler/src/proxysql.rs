@@ -6,6 +6,7 @@
 
 pub(crate) mod firewall;
 mod guard;
+mod readers;
 pub(crate) mod refusing_hostgroups;
 mod sections;
 
@@ -59,7 +60,9 @@ pub(crate) fn lower(
         effects: &effects.behind,
         price: facts.price,
     };
-    let mut lowering = Lowering::new(input, chains, report);
+    readers::check_raw_rules(program, report);
+    let of_readers = (!program.readers.is_empty()).then(|| program.of_readers());
+    let mut lowering = Lowering::new(input, chains, report).with_readers(of_readers.as_ref());
     let end = last.map_or(Target::Stop, Target::Jump);
     let effects = effects
         .in_front

@@ -121,7 +121,10 @@ pub(crate) fn guard(name: &str, rule: &EngineRule) -> Option<&'static str> {
         "mentioned" => "refused: logical schema without a key",
         "ambiguous" => "refused: what looks like a key may be none",
         "control" => "transaction control",
-        "begin" => "BEGIN",
+        "begin" | "transaction" => "BEGIN",
+        "xa" => "refused: XA",
+        "set" => "SET",
+        "server" => "refused: sets more than the session",
         "hidden_begin" | "later_begin" => "BEGIN beside other text",
         "setup" | "show" | "use" | "describe" | "names" => "session setup",
         "not_setup" => "no session setup",
@@ -136,7 +139,7 @@ pub(crate) fn guard(name: &str, rule: &EngineRule) -> Option<&'static str> {
         "own" => "the user's own key",
         "own_schemas" => "checks the schema of the session",
         "unqualified" => "refused: tables without a schema",
-        "rest" | "end" | "left" | "all" => "all others",
+        "rest" | "end" | "left" | "all" | "session" => "all others",
         _ => return None,
     })
 }
@@ -155,6 +158,8 @@ pub(crate) fn refused(refusal: Refusal) -> &'static str {
         Refusal::BeginWithoutKey => "refused: BEGIN without a key",
         Refusal::NotABaseTable => "refused: a view",
         Refusal::Unreadable => "refused: ends inside a literal or a comment",
+        Refusal::RefusedShard => "refused: the shard takes nothing",
+        Refusal::ReadsOnly => "refused: more than a read",
     }
 }
 

@@ -5,7 +5,7 @@ use std::fmt;
 
 use shardwright_rules::{
     Body, BrokenPattern, ClientTls, Configuration, EngineId, EngineRule, FORMAT_VERSION, Hostgroup,
-    HostgroupId, MapStep, MissingAction, NativeStep, Rule, ServerTls, UnknownKey, User,
+    HostgroupId, MapStep, NativeStep, Rule, ServerTls, User,
 };
 
 use crate::tls::TlsFiles;
@@ -337,18 +337,8 @@ impl<'a> Check<'a> {
                 self.problem(address, format!("cluster {cluster} does not exist"));
             }
         }
-        let missing = [&map.missing.statements, &map.missing.session_setup]
-            .into_iter()
-            .filter_map(|action| match action {
-                MissingAction::Cluster(cluster) => Some(cluster),
-                MissingAction::Reject | MissingAction::Allow => None,
-            });
-        let unknown = match &map.unknown {
-            UnknownKey::Cluster(cluster) => Some(cluster),
-            UnknownKey::Reject => None,
-        };
-        for cluster in missing.chain(unknown) {
-            if !self.clusters.contains(cluster.as_str()) {
+        for cluster in map.clusters_elsewhere() {
+            if !self.clusters.contains(cluster) {
                 self.problem(&rule.address, format!("cluster {cluster} does not exist"));
             }
         }

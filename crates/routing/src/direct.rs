@@ -54,6 +54,9 @@ impl Direct {
         if configuration.engine.profile().answers_itself {
             return None;
         }
+        if configuration.user(user).is_some_and(|user| user.reads_only) {
+            return None;
+        }
         let mut map = None;
         let mut reads_may_leave = false;
         let mut effects = Effects::default();

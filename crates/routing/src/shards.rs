@@ -92,7 +92,9 @@ impl ShardIndex {
         for (position, shard) in step.shards.iter().enumerate() {
             let position = u32::try_from(position).expect("a configuration holds fewer than 2^32 shards");
             let owner = shard.cluster.as_deref().and_then(owner);
-            let writer = owner.and_then(|owner| Writer::new(owner.writer.0.wrapping_add(1)));
+            // Nothing finds its writer without the refusal.
+            let owner_in_use = owner.filter(|_| shard.refuse.is_none());
+            let writer = owner_in_use.and_then(|owner| Writer::new(owner.writer.0.wrapping_add(1)));
             index.are_sole_owners &= owner.is_none_or(|owner| owner.is_sole);
             let spot = Spot {
                 shard: position,

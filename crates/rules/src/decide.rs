@@ -118,7 +118,9 @@ fn before_rules(index: &impl Index, evaluation: &Evaluation<'_>) -> Option<Outco
     {
         return Some(outcome);
     }
-    finish::denied_annotation(evaluation).map(Outcome::Reject)
+    finish::denied_annotation(evaluation)
+        .or_else(|| finish::of_user_who_only_reads(evaluation))
+        .map(Outcome::Reject)
 }
 
 /// Control of transactions while one waits for its first statement with a key: what a server would say.

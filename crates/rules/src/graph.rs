@@ -88,8 +88,8 @@ pub enum NativeStep {
     Throttle(Arc<Throttle>),
     /// Keeps the backend connection with the session.
     NoMultiplex,
-    /// Ends the evaluation of a statement that a map or a policy has placed; the user's raw rules after it and the
-    /// default hostgroup are for the others.
+    /// Ends the evaluation of a statement that a map or a policy has placed, and of users who only read; the user's raw rules
+    /// after it and the default hostgroup are for the others.
     StopIfPlaced,
 }
 

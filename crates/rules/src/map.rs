@@ -1,5 +1,6 @@
 //! A shard map as the bundled engine runs it: how a key is found, and where each shard is.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -43,11 +44,42 @@ pub struct MapStep {
     pub remainder: Option<Remainder>,
     /// What happens to statements without a key.
     pub missing: MissingKey,
+    /// The same for some users, by their names.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub missing_by_user: BTreeMap<String, MissingKey>,
     /// What happens to a key that no shard holds.
     pub unknown: UnknownKey,
     /// The map that takes statements without this map's key (`otherwise`).
     #[serde(skip_serializing_if = "Option::is_none")]
     pub otherwise: Option<String>,
+}
+
+impl MapStep {
+    /// What happens to statements of a user without a key.
+    pub fn missing_of(&self, user: &str) -> &MissingKey {
+        self.missing_by_user.get(user).unwrap_or(&self.missing)
+    }
+
+    /// What happens to statements without a key, of all users and then of some.
+    pub fn every_missing(&self) -> impl Iterator<Item = &MissingKey> {
+        std::iter::once(&self.missing).chain(self.missing_by_user.values())
+    }
+
+    /// The clusters that statements without a key or with one of no shard are sent to.
+    pub fn clusters_elsewhere(&self) -> impl Iterator<Item = &str> {
+        let missing = self
+            .every_missing()
+            .flat_map(|missing| [&missing.statements, &missing.session_setup])
+            .filter_map(|action| match action {
+                MissingAction::Cluster(cluster) => Some(cluster.as_str()),
+                MissingAction::Reject | MissingAction::Allow => None,
+            });
+        let unknown = match &self.unknown {
+            UnknownKey::Cluster(cluster) => Some(cluster.as_str()),
+            UnknownKey::Reject => None,
+        };
+        missing.chain(unknown)
+    }
 }
 
 /// One shard.
@@ -56,7 +88,10 @@ pub struct MapStep {
 pub struct Shard {
     /// `shard_maps.MAP.shards.NAME`.
     pub address: Address,
-    /// Cluster that holds it; `None` where the map places by schema only.
+    /// Why its statements are refused; `None` where they are not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub refuse: Option<Arc<str>>,
+    /// Cluster that holds it; `None` where the map places by schema only, or where the shard is refused.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cluster: Option<Arc<str>>,
     /// Its schema; `None` where the map places by cluster only.

@@ -29,11 +29,15 @@ pub enum Refusal {
     NotABaseTable,
     /// The text ends inside a literal or a comment, or seems to: a NUL byte hides from patterns what stands behind it.
     Unreadable,
+    /// The key is of a shard that is refused.
+    RefusedShard,
+    /// The statement is not provably a read, and its user only reads.
+    ReadsOnly,
 }
 
 impl Refusal {
     /// Every reason there is.
-    pub const ALL: [Refusal; 11] = [
+    pub const ALL: [Refusal; 13] = [
         Refusal::MissingKey,
         Refusal::UnknownKey,
         Refusal::ConflictingKeys,
@@ -45,6 +49,8 @@ impl Refusal {
         Refusal::BeginWithoutKey,
         Refusal::NotABaseTable,
         Refusal::Unreadable,
+        Refusal::RefusedShard,
+        Refusal::ReadsOnly,
     ];
 
     /// The code to look up.
@@ -61,6 +67,8 @@ impl Refusal {
             Refusal::BeginWithoutKey => "SW359",
             Refusal::NotABaseTable => "SW360",
             Refusal::Unreadable => "SW361",
+            Refusal::RefusedShard => "SW362",
+            Refusal::ReadsOnly => "SW363",
         }
     }
 
@@ -85,6 +93,8 @@ impl Refusal {
             Refusal::Annotation => self.message("engine annotations are refused"),
             Refusal::Unreadable => self.message("the text ends inside a literal or a comment"),
             Refusal::NotABaseTable => self.message("the statement names a view"),
+            Refusal::RefusedShard => self.message(&format!("shard map {map} refuses this {key}")),
+            Refusal::ReadsOnly => self.message(READS_ONLY),
         }
     }
 
@@ -109,6 +119,14 @@ impl Refusal {
         let (code, _) = message.split_once(':')?;
         Self::ALL.into_iter().find(|refusal| refusal.code() == code)
     }
+}
+
+/// What is refused of users who only read.
+pub const READS_ONLY: &str = "the user only reads (role: reader), and the statement is not provably a read, session setup or a transaction";
+
+/// A key of a shard that is refused, in the words of the topology. `shard` is its short name: `tenants/t42`.
+pub fn refused_shard(shard: &str, why: &str) -> String {
+    Refusal::RefusedShard.message(&format!("{why} ({shard})"))
 }
 
 /// The error that a client gets instead of an answer.

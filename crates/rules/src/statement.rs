@@ -236,6 +236,31 @@ impl<'a> Statement<'a> {
         self.shape().is_session_setup()
     }
 
+    /// A SET of what is not the session's own: variables of the server, passwords, roles that accounts have.
+    pub fn sets_the_server(&self) -> bool {
+        if self.class() != StatementClass::Set {
+            return false;
+        }
+        let text = self.text();
+        let is_server_variable = |token: Token| {
+            let word = token.span.of(text);
+            [&b"@@global"[..], b"@@persist"].iter().any(|scope| {
+                word.get(..scope.len())
+                    .is_some_and(|beginning| beginning.eq_ignore_ascii_case(scope))
+            })
+        };
+        let mut after_default = false;
+        self.tokens().any(|token| {
+            let is_of_server = ["GLOBAL", "PERSIST", "PERSIST_ONLY", "PASSWORD"]
+                .iter()
+                .any(|word| token.is_word(text, word))
+                || is_server_variable(token)
+                || (after_default && token.is_word(text, "ROLE"));
+            after_default = token.is_word(text, "DEFAULT");
+            is_of_server
+        })
+    }
+
     /// There is a second statement behind a semicolon.
     #[inline]
     pub fn has_several(&self) -> bool {

@@ -27,6 +27,10 @@ pub struct User {
     pub transaction_persistent: bool,
     /// Whether `/* hostgroup=5 */` and its kin are obeyed.
     pub annotations_allowed: bool,
+    /// Whether readers alone take its statements, and what is not provably a read is refused; only where the engine knows
+    /// such users. Elsewhere rules do it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub reads_only: bool,
     /// What its clients must do to log in.
     #[serde(default, skip_serializing_if = "ClientTls::is_optional")]
     pub tls: ClientTls,

@@ -3,10 +3,7 @@
 use std::collections::{BTreeMap, HashMap};
 
 use shardwright_diagnostics::{Code, Proof, Severity};
-use shardwright_rules::{
-    Address, Body, Cluster, Hostgroup, HostgroupId, Member, MemberStatus, MissingAction, NativeStep,
-    UnknownKey,
-};
+use shardwright_rules::{Address, Body, Cluster, Hostgroup, HostgroupId, Member, MemberStatus, NativeStep};
 
 use super::CheckContext;
 use crate::Finding;
@@ -157,19 +154,14 @@ fn senders(context: &CheckContext<'_, '_>) -> BTreeMap<HostgroupId, Vec<Sender>>
                         add(cluster.writer, address, Some(rule.id), what);
                     }
                 };
-                for shard in &map.shards {
+                for shard in map.shards.iter().filter(|shard| shard.refuse.is_none()) {
                     if let Some(name) = &shard.cluster {
                         to(name, &shard.address, format!("shard {}", shard.address.short()));
                     }
                 }
                 let whole = format!("shard map {}", map.map);
-                for action in [&map.missing.statements, &map.missing.session_setup] {
-                    if let MissingAction::Cluster(name) = action {
-                        to(name, &rule.address, whole.clone());
-                    }
-                }
-                if let UnknownKey::Cluster(name) = &map.unknown {
-                    to(name, &rule.address, whole);
+                for name in map.clusters_elsewhere() {
+                    to(name, &rule.address, whole.clone());
                 }
             }
             Body::Engine(_) | Body::Native { .. } => {}

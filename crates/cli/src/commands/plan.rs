@@ -44,9 +44,10 @@ pub(crate) fn present(plan: &Plan, opened: Option<&Opened>, ui: &Ui) -> Result<(
     let refusals = limits.map(|limits| safety::check(plan, &limits, now, &[]));
     let view = View {
         now,
-        origin: &|address| opened.and_then(|opened| opened.origin(address)),
+        origin: &|address| opened.and_then(|opened| opened.placed_at(address)),
         refusals: refusals.as_deref(),
         full: false,
+        color: ui.color_out(),
     };
     ui.data(&match ui.format() {
         Format::Human => render::text(plan, &view),

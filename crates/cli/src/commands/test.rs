@@ -280,14 +280,31 @@ fn show(counts: &[Count], problems: &Problems, opened: &Opened, ui: &Ui) -> Resu
         return ui.markdown(problems, &opened.sources);
     }
     ui.data(&render::text::render(problems, &opened.sources, ui.color_out()))?;
-    if opened.project.route_tests.is_empty() && opened.project.properties.is_empty() {
+    let project = &opened.project;
+    if project.route_tests.is_empty() && project.properties.is_empty() && project.tests_elsewhere == 0 {
         ui.status("the project has no route tests: there is no file tests/*.yaml with `route_tests`");
         return Ok(());
     }
     for count in counts {
         print_count(count, ui);
     }
+    if let Some(elsewhere) = of_other_environments(opened) {
+        ui.status(&elsewhere);
+    }
     Ok(())
+}
+
+/// What is said of tests that did not run because they are for other environments.
+fn of_other_environments(opened: &Opened) -> Option<String> {
+    let (tests, are) = match opened.project.tests_elsewhere {
+        0 => return None,
+        1 => ("1 test".to_owned(), "is"),
+        many => (format!("{many} tests"), "are"),
+    };
+    Some(match &opened.environment {
+        Some(_) => format!("{tests} {are} for other environments"),
+        None => format!("{tests} {are} for environments: choose one with -e"),
+    })
 }
 
 /// Prints the results of one engine.

@@ -122,6 +122,9 @@ fn shard(project: &Project, shard: &Shard) -> String {
         .map(ToString::to_string);
     let keys: Vec<String> = keys.chain(ranges).take(MAX_NAMED + 1).collect();
     let mut text = format!("Shard of {}", some(&keys));
+    if let Some(why) = &shard.refuse {
+        write!(text, ", refused: {why}").expect("writing to a string cannot fail");
+    }
     if let Some(cluster) = shard.cluster {
         write!(text, ", on cluster {}", project.topology.cluster(cluster).name)
             .expect("writing to a string cannot fail");

@@ -8,6 +8,7 @@ mod bad_input;
 mod bench;
 mod canaries;
 mod cases;
+mod ci;
 mod commands;
 mod compiling;
 mod crowd;

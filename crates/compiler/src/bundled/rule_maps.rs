@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use shardwright_diagnostics::{Problems, Severity};
 use shardwright_layout::Price;
-use shardwright_rules::{Address, EngineRule, Finder, MapStep, MissingAction, UnknownKey, User};
+use shardwright_rules::{Address, EngineRule, Finder, MapStep, User};
 use shardwright_topology::model::{BlockPlace, RuleLayout, Topology};
 
 use crate::diagnostics::{Diagnostics, LAYOUT};
@@ -93,15 +93,7 @@ fn linked(program: &Program, step: &MapStep) -> Option<String> {
 /// What `missing_key` or `unknown_key` sends to a cluster stays on its writer; behind the rules of a map nothing tells it
 /// from what the map has placed.
 fn kept_on_writer(program: &Program, step: &MapStep) -> Option<String> {
-    let missing = [&step.missing.statements, &step.missing.session_setup].map(|action| match action {
-        MissingAction::Cluster(name) => Some(name),
-        MissingAction::Reject | MissingAction::Allow => None,
-    });
-    let unknown = match &step.unknown {
-        UnknownKey::Cluster(name) => Some(name),
-        UnknownKey::Reject => None,
-    };
-    let mut named = missing.into_iter().chain([unknown]).flatten();
+    let mut named = step.clusters_elsewhere();
     let (name, policy) = named.find_map(|name| {
         program.cluster(name)?.reader?;
         let policy = program

@@ -76,15 +76,18 @@ impl Lowering<'_, '_> {
             let Some(sought) = key.one(&row.key) else {
                 continue;
             };
-            let writer = self.input.destination(&[], shard).filter(|_| places);
+            let refused = self.refused_shard(section, shard, of.exits.end);
+            let writer = self.input.destination(&[], shard);
+            let writer = writer.filter(|_| places && refused.is_none());
             let rule = EngineRule {
                 schemaname: Some(row.schema.clone()),
                 destination_hostgroup: writer.map(|hostgroup| hostgroup.0),
                 ..text_rule(key.pattern(sought))
             };
             let about = Some(summary::key(&step.key, &row.key));
+            let target = refused.unwrap_or(targets[row.shard]);
             self.chains
-                .go_about(own, &row.schema, &shard.address, rule, targets[row.shard], about);
+                .go_about(own, &row.schema, &shard.address, rule, target, about);
         }
         let listed: Vec<&str> = accepted.iter().copied().take(MOST_NAMED).collect();
         let what = format!(

@@ -52,11 +52,11 @@ impl Lowering<'_, '_> {
         let mention = text_rule(column.mentions_schema.clone());
         self.chains.refuse(first, "mentioned", address, mention, &refused);
         let inside = self.chains.draft.chain(&format!("{address}.column.in_schema"));
-        self.missing_or(inside, section, of.exits, refused);
+        self.missing_or(inside, of, refused);
         let rule = in_schema(EngineRule::default());
         self.chains
             .go(first, "in_schema", address, rule, Target::Jump(inside));
-        self.missing(first, section, of.exits);
+        self.missing(first, of);
 
         self.chains.column_guards(found, section, column, logical);
         let trees = self.trees(of, KeySource::Column);

@@ -92,7 +92,7 @@ impl Lowering<'_, '_> {
             Some(target) => target,
             None => {
                 let missing = self.chains.draft.chain(&format!("{address}.missing"));
-                self.missing(missing, section, of.exits);
+                self.missing(missing, of);
                 Target::Jump(missing)
             }
         };

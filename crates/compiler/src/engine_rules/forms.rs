@@ -167,6 +167,27 @@ pub(super) fn begin(wording: Wording) -> EngineRule {
     text(wording.beginning(&["BEGIN", "START"]))
 }
 
+/// A transaction that begins; `BEGIN NOT ATOMIC` is a block of statements.
+pub(super) fn transaction(wording: Wording) -> EngineRule {
+    plain(wording, &["BEGIN", "START TRANSACTION"], &["NOT"])
+}
+
+/// XA, whatever follows.
+pub(super) fn xa(wording: Wording) -> EngineRule {
+    text(wording.beginning(&["XA"]))
+}
+
+/// SET, whatever follows.
+pub(super) fn set(wording: Wording) -> EngineRule {
+    text(wording.beginning(&["SET"]))
+}
+
+/// In a SET, what may set more than the session: variables of the server, passwords, roles that accounts have. Takes too much
+/// rather than too little.
+pub(super) fn sets_the_server() -> EngineRule {
+    text("GLOBAL|PERSIST|PASSWORD|DEFAULT(?s:.*)ROLE".to_owned())
+}
+
 /// Session setup, by kind.
 pub(super) fn setup(wording: Wording) -> Vec<(&'static str, EngineRule)> {
     let form = Form {
@@ -225,7 +246,11 @@ pub(crate) fn statement_rules(wording: Wording) -> Vec<(PatternKind, &'static st
             reads_of_system_variables(wording),
         ),
         (PatternKind::Statement, "control", control(wording)),
+        (PatternKind::Statement, "transaction", transaction(wording)),
         (PatternKind::Beginning, "begin", begin(wording)),
+        (PatternKind::Beginning, "xa", xa(wording)),
+        (PatternKind::Beginning, "set", set(wording)),
+        (PatternKind::Through, "sets_the_server", sets_the_server()),
         (PatternKind::Beginning, "like_setup", like_setup(wording)),
     ];
     for (name, rule) in setup(wording) {

@@ -77,7 +77,9 @@ impl Lowering<'_, '_> {
             reading.is_some_and(|reading| reading.user.is_some())
         };
         let followers = self.input.followers(self.input.map(map));
-        let by_user = counts_users(map) || followers.into_iter().any(counts_users);
+        let by_user = counts_users(map)
+            || followers.into_iter().any(counts_users)
+            || !self.input.map(map).step.missing_by_user.is_empty();
         let users = if by_user || plan.layout == Layout::FastRouting {
             class.users.clone()
         } else {

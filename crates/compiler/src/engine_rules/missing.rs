@@ -1,13 +1,13 @@
 //! What happens to statements without a key.
 
 use shardwright_rules::refusal::{self, Refusal};
-use shardwright_rules::{EngineRule, MapStep, MissingAction, MissingBegin};
+use shardwright_rules::{EngineRule, MapStep, MissingAction, MissingBegin, MissingKey};
 
 use super::chains::{Chains, Target};
-use super::maps::Exits;
+use super::maps::{Exits, MapUse};
 use super::refusals::Refused;
 use super::{Lowering, forms};
-use crate::draft::{ChainRef, digest_rule};
+use crate::draft::{ChainRef, digest_rule, user_rule};
 use crate::program::Section;
 
 /// BEGIN where only a server reads it: ProxySQL takes executable comments for comments, which no digest shows.
@@ -32,7 +32,8 @@ enum Action {
 
 impl Lowering<'_, '_> {
     /// The rules behind the last one that finds a key.
-    pub(super) fn missing(&mut self, chain: ChainRef, section: &Section<Box<MapStep>>, exits: Exits) {
+    pub(super) fn missing(&mut self, chain: ChainRef, of: MapUse<'_>) {
+        let MapUse { section, exits, .. } = of;
         let step = &*section.step;
         if step.otherwise.is_some() {
             return self.chains.go(
@@ -43,19 +44,42 @@ impl Lowering<'_, '_> {
                 exits.unkeyed,
             );
         }
+        self.missing_by_user(chain, of, None);
         let statements = self.action(section, &step.missing.statements, exits);
-        self.missing_classes(chain, section, exits, statements);
+        self.missing_classes(chain, section, exits, &step.missing, statements);
     }
 
     /// The same where a statement that is no session setup may have a key that is not seen: it is refused.
-    pub(super) fn missing_or(
-        &mut self,
-        chain: ChainRef,
-        section: &Section<Box<MapStep>>,
-        exits: Exits,
-        refused: Refused,
-    ) {
-        self.missing_classes(chain, section, exits, Action::Refuse(refused));
+    pub(super) fn missing_or(&mut self, chain: ChainRef, of: MapUse<'_>, refused: Refused) {
+        let MapUse { section, exits, .. } = of;
+        self.missing_by_user(chain, of, Some(&refused));
+        let missing = &section.step.missing;
+        self.missing_classes(chain, section, exits, missing, Action::Refuse(refused));
+    }
+
+    /// The users of the class for whom something else holds; `refused` takes the place of what happens to their statements.
+    fn missing_by_user(&mut self, chain: ChainRef, of: MapUse<'_>, refused: Option<&Refused>) {
+        let MapUse {
+            section,
+            exits,
+            class,
+            ..
+        } = of;
+        for (user, missing) in &section.step.missing_by_user {
+            if !class.everyone && !class.users.contains(user) {
+                continue;
+            }
+            let name = format!("{}.{user}", self.chains.draft.get(chain).name);
+            let own = self.chains.draft.chain(&name);
+            let rule = user_rule(user);
+            self.chains
+                .go(chain, user, &section.address, rule, Target::Jump(own));
+            let statements = match refused {
+                Some(refused) => Action::Refuse(refused.clone()),
+                None => self.action(section, &missing.statements, exits),
+            };
+            self.missing_classes(own, section, exits, missing, statements);
+        }
     }
 
     fn missing_classes(
@@ -63,11 +87,12 @@ impl Lowering<'_, '_> {
         chain: ChainRef,
         section: &Section<Box<MapStep>>,
         exits: Exits,
+        missing: &MissingKey,
         statements: Action,
     ) {
         let step = &*section.step;
-        let setup = self.action(section, &step.missing.session_setup, exits);
-        let begin = match step.missing.begin {
+        let setup = self.action(section, &missing.session_setup, exits);
+        let begin = match missing.begin {
             MissingBegin::Allow => Action::Go(exits.unkeyed),
             MissingBegin::Reject | MissingBegin::FirstStatement => {
                 Action::Refuse(Refused::plainly(section, Refusal::BeginWithoutKey))

@@ -22,6 +22,7 @@ impl Lowering<'_, '_> {
             readers,
             leaf: of.exits.placed,
             elsewhere: of.exits.elsewhere,
+            end: of.exits.end,
         };
         let writers = self.tree(tree(Vec::new()));
         if readers.is_empty() {

@@ -28,10 +28,10 @@
 
 use std::collections::HashMap;
 
-use shardwright_rules::refusal::Refusal;
-use shardwright_rules::{Address, EngineRule, MapStep};
+use shardwright_rules::refusal::{self, Refusal};
+use shardwright_rules::{Address, EngineRule, MapStep, Shard};
 
-use crate::draft::{ChainRef, Draft, DraftRule, text_rule};
+use crate::draft::{ChainRef, Draft, DraftRule, REFUSALS, text_rule};
 use crate::program::Section;
 use crate::summary;
 
@@ -46,6 +46,8 @@ pub(crate) struct Refused {
     pub(super) refusal: Refusal,
     /// The object that refuses.
     address: Address,
+    /// The object whose reason it is: a map has one for all its shards.
+    reason_of: Address,
     /// To queries and preparations, with its code.
     pub(super) message: String,
     /// To executions.
@@ -59,6 +61,7 @@ impl Refused {
         Self {
             refusal,
             address: section.address.clone(),
+            reason_of: section.address.clone(),
             message,
             reason: refusal.reason(&step.map, &step.key, &step.finders),
         }
@@ -71,12 +74,22 @@ impl Refused {
         Self::by(section, refusal, message)
     }
 
+    /// Of the keys of a shard that is refused, in the words of the topology.
+    pub(super) fn of_shard(section: &Section<Box<MapStep>>, shard: &Shard, why: &str) -> Self {
+        let message = refusal::refused_shard(&shard.address.short(), why);
+        Self {
+            address: shard.address.clone(),
+            ..Self::by(section, Refusal::RefusedShard, message)
+        }
+    }
+
     /// By a guard in front of all maps.
     pub(crate) fn by_guard(refusal: Refusal, what: &str) -> Self {
         let message = refusal.message(what);
         Self {
             refusal,
             address: Address::new("users"),
+            reason_of: Address::new("users"),
             reason: message.clone(),
             message,
         }
@@ -84,7 +97,7 @@ impl Refused {
 
     /// What the lock file calls the reason.
     fn name(&self) -> String {
-        format!("{}.{}", self.address, self.refusal.code())
+        format!("{}.{}", self.reason_of, self.refusal.code())
     }
 }
 
@@ -119,12 +132,12 @@ impl Refusals {
         let reason = same.unwrap_or_else(|| {
             self.reasons.push(Reason {
                 name: name.clone(),
-                address: refused.address.clone(),
+                address: refused.reason_of.clone(),
                 text: refused.reason.clone(),
             });
             self.reasons.len() - 1
         });
-        let chain = draft.chain(&format!("refused.{name}"));
+        let chain = draft.chain(&format!("{REFUSALS}{name}"));
         draft.rarely(chain);
         let within = draft.get(chain).name.clone();
         let mut push = |name: &str, refuses: Option<usize>, rule: EngineRule| {

@@ -48,7 +48,7 @@ fn groups(input: Input<'_>, readers: &TreeKey) -> Vec<Option<u32>> {
     let mut numbers: HashMap<SplitGroup<'_>, u32> = HashMap::new();
     let mut group = |shard: usize| {
         let shard = &step.shards[shard];
-        let cluster = shard.cluster.as_deref()?;
+        let cluster = shard.cluster.as_deref().filter(|_| shard.refuse.is_none())?;
         // No policy covers the cluster, or it has no readers.
         if input.destination(&readers.readers, shard) == input.destination(&[], shard) {
             return None;

@@ -50,7 +50,7 @@ impl Lowering<'_, '_> {
         };
         let entry = self.chains.draft.chain(&format!("{}.schemas", section.address));
         if flat || exits.placed != Target::Stop {
-            let rest = self.rest_of_schemas(section, schemas, exits);
+            let rest = self.rest_of_schemas(of, schemas);
             if let Some(rest) = rest {
                 let names: Vec<EngineRule> = rows.iter().map(|row| schema_rule(&row.schema)).collect();
                 self.refuse_sessions_with_keys_of_later_maps(entry, of, &names, rest);
@@ -62,16 +62,17 @@ impl Lowering<'_, '_> {
                 Some(rest) => self
                     .chains
                     .go(last, "rest", &section.address, EngineRule::default(), rest),
-                None => self.missing(last, section, exits),
+                None => self.missing(last, of),
             }
             return entry;
         }
+        self.refuse_schemas(entry, of, &rows);
         if !all_pass(&section.step, exits.unkeyed) {
             let missing = self
                 .chains
                 .draft
                 .chain(&format!("{}.schemas.missing", section.address));
-            self.missing(missing, section, exits);
+            self.missing(missing, of);
             self.named_schemas(entry, section, schemas, exits, missing);
         }
         self.unlisted(entry, section);
@@ -151,18 +152,16 @@ impl Lowering<'_, '_> {
 
     /// Where sessions go on in whose schema there is no shard's key. A rule asks for whole names, so that what has the
     /// form of a key and belongs to no shard is not distinguished from the rest; where that matters, it is refused with them.
-    fn rest_of_schemas(
-        &mut self,
-        section: &Section<Box<MapStep>>,
-        schemas: KeyedSchemas<'_>,
-        exits: Exits,
-    ) -> Option<Target> {
+    fn rest_of_schemas(&mut self, of: MapUse<'_>, schemas: KeyedSchemas<'_>) -> Option<Target> {
+        let MapUse { section, exits, .. } = of;
         let step = &*section.step;
-        let is_same = match (&step.missing.statements, &step.unknown) {
-            (MissingAction::Reject, _) => true,
-            (MissingAction::Cluster(missing), UnknownKey::Cluster(unknown)) => missing == unknown,
-            _ => false,
-        };
+        let is_same = step
+            .every_missing()
+            .all(|missing| match (&missing.statements, &step.unknown) {
+                (MissingAction::Reject, _) => true,
+                (MissingAction::Cluster(missing), UnknownKey::Cluster(unknown)) => missing == unknown,
+                _ => false,
+            });
         if is_same && step.otherwise.is_none() {
             return None;
         }
@@ -173,7 +172,7 @@ impl Lowering<'_, '_> {
             .chains
             .draft
             .chain(&format!("{}.schemas.missing", section.address));
-        self.missing(missing, section, exits);
+        self.missing(missing, of);
         let chain = self
             .chains
             .draft
@@ -184,7 +183,7 @@ impl Lowering<'_, '_> {
             step.map
         ));
         let refused = Refused::by(section, Refusal::UnknownKey, message);
-        self.missing_or(chain, section, exits, refused);
+        self.missing_or(chain, of, refused);
         Some(Target::Jump(chain))
     }
 
@@ -229,8 +228,13 @@ impl Lowering<'_, '_> {
     /// Rules that place sessions by their schemas, on the readers of `policies` or on writers.
     fn schema_rows(&mut self, chain: ChainRef, of: MapUse<'_>, rows: &[KeyedSchema], policies: &[usize]) {
         let targets = self.session_targets(of);
-        for KeyedSchema { schema, key, shard } in self.in_front_of(chain, of, rows, &targets) {
+        for row in self.in_front_of(chain, of, rows, &targets) {
+            let KeyedSchema { schema, key, shard } = row;
             let placement = &of.section.step.shards[*shard];
+            if let Some(refused) = self.refused_shard(of.section, placement, of.exits.end) {
+                self.schema_of_refused(chain, &of.section.step, row, refused);
+                continue;
+            }
             let destination = self.input.destination(policies, placement);
             let rule = EngineRule {
                 destination_hostgroup: destination.map(|hostgroup| hostgroup.0),
@@ -371,7 +375,8 @@ impl Lowering<'_, '_> {
         };
         for KeyedSchema { schema, shard, .. } in rows {
             let shard = &section.step.shards[*shard];
-            let Some(hostgroup) = self.input.destination(policies, shard) else {
+            let placed = self.input.destination(policies, shard);
+            let Some(hostgroup) = placed.filter(|_| shard.refuse.is_none()) else {
                 continue;
             };
             for username in &users {
@@ -390,8 +395,8 @@ impl Lowering<'_, '_> {
 /// Whether statements without a key go to the user's cluster, as those do that fast routing has no row for.
 fn all_pass(step: &MapStep, next: Target) -> bool {
     let allowed = MissingAction::Allow;
-    step.missing.statements == allowed
-        && step.missing.session_setup == allowed
+    step.every_missing()
+        .all(|missing| missing.statements == allowed && missing.session_setup == allowed)
         && next == Target::Stop
         && step.otherwise.is_none()
 }

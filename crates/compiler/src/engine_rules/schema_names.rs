@@ -33,7 +33,7 @@ impl Lowering<'_, '_> {
     ) -> Vec<KeyedSchema> {
         let mut rows = Vec::new();
         for (at, shard) in section.step.shards.iter().enumerate() {
-            if shard.cluster.is_none() {
+            if shard.cluster.is_none() && shard.refuse.is_none() {
                 self.report.unsupported(
                     section.origin,
                     "shards",

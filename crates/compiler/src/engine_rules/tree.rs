@@ -39,6 +39,8 @@ pub(super) struct TreeKey {
     pub leaf: Target,
     /// Where those of unknown keys go on that have a cluster all the same.
     pub elsewhere: Target,
+    /// Where COMMIT and its kin go on that have the key of a refused shard.
+    pub end: Target,
 }
 
 /// A tree under construction.
@@ -254,6 +256,19 @@ impl Lowering<'_, '_> {
         }
     }
 
+    /// Where statements of a shard go on that a leaf has placed.
+    fn behind_leaf(&mut self, builder: &Builder<'_>, shard: &Shard) -> Target {
+        let mut target = self.behind_shard(shard, builder.key.leaf);
+        if let Some(predicate) = builder.removed {
+            target = Target::Jump(self.chains.without_predicate(builder.section, predicate, target));
+        }
+        if let (Some(logical), Some(own)) = (&builder.section.step.logical_schema, &shard.schema) {
+            let address = &builder.section.address;
+            target = Target::Jump(self.chains.rewrite_chain(address, logical, own, target));
+        }
+        target
+    }
+
     /// The rule that decides an entry. It is lifted where its key lies inside the bounds of a chain beside it.
     fn leaf(&mut self, builder: &mut Builder<'_>, within: Within, index: u32, lifted: bool) {
         let (chain, step) = (within.chain, &*builder.section.step);
@@ -273,7 +288,8 @@ impl Lowering<'_, '_> {
         };
         let about = summary::keys(&step.key, &entry.values);
         let pattern = builder.pattern(searches::entry(builder.patterns, entry), within);
-        if builder.removed.is_some() && !holds_one_key(shard) {
+        let refused = self.refused_shard(builder.section, shard, builder.key.end);
+        if refused.is_none() && builder.removed.is_some() && !holds_one_key(shard) {
             let what = format!(
                 "cannot be placed on one shard: shard map {}: its shard holds several keys, and its tables cannot tell their \
                  rows apart",
@@ -287,20 +303,12 @@ impl Lowering<'_, '_> {
                 .refuse(chain, &name, &shard.address, text_rule(pattern), &refused);
         }
         let destination = self.input.destination(&builder.key.readers, shard);
+        let destination = destination.filter(|_| refused.is_none());
         let rule = EngineRule {
             destination_hostgroup: destination.map(|hostgroup| hostgroup.0),
             ..text_rule(pattern)
         };
-        let mut target = self.behind_shard(shard, builder.key.leaf);
-        if let Some(predicate) = builder.removed {
-            target = Target::Jump(self.chains.without_predicate(builder.section, predicate, target));
-        }
-        if let (Some(logical), Some(own)) = (&step.logical_schema, &shard.schema) {
-            target = Target::Jump(
-                self.chains
-                    .rewrite_chain(&builder.section.address, logical, own, target),
-            );
-        }
+        let target = refused.unwrap_or_else(|| self.behind_leaf(builder, shard));
         let plain = format!("{}#{}", builder.name, entry.name());
         let name = if lifted {
             let within = &self.chains.draft.get(chain).name;

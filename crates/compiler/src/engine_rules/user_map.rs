@@ -24,7 +24,7 @@ impl Lowering<'_, '_> {
         for user in keyed_users(&section.step, template, of.class) {
             self.user_rule(chain, of, &user);
         }
-        self.missing(chain, section, of.exits);
+        self.missing(chain, of);
         chain
     }
 
@@ -105,6 +105,12 @@ impl Lowering<'_, '_> {
                 let policies = policies_of(self.input.program, section, policies, self.report);
                 let shard = &step.shards[at];
                 let about = summary::key(&step.key, &user.key);
+                if let Some(refused) = self.refused_shard(section, shard, of.exits.end) {
+                    let address = &shard.address;
+                    return self
+                        .chains
+                        .go_about(chain, user.user, address, rule, refused, Some(about));
+                }
                 let leaf = self.behind_shard(shard, of.exits.placed);
                 let input = self.input;
                 let placing = |readers: &[usize], rule: EngineRule| EngineRule {

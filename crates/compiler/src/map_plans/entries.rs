@@ -28,16 +28,32 @@ pub(super) fn entries(
     }
 }
 
+/// What shards have in common that are served alike.
+#[derive(PartialEq, Eq, Hash)]
+struct Site<'s> {
+    cluster: Option<&'s str>,
+    schema: Option<&'s str>,
+    /// A shard that is refused has a site of its own.
+    refused: Option<usize>,
+}
+
 /// For each shard a number: shards with the same one are served alike.
 fn sites(step: &MapStep, by_shard: bool) -> Vec<usize> {
-    let mut numbers: HashMap<(Option<&str>, Option<&str>), usize> = HashMap::new();
+    let mut numbers: HashMap<Site<'_>, usize> = HashMap::new();
     if by_shard {
         return (0..step.shards.len()).collect();
     }
-    let shards = step.shards.iter().map(|shard| {
+    let shards = step.shards.iter().enumerate().map(|(at, shard)| {
         let schema = step.logical_schema.as_ref().and(shard.schema.as_deref());
+        // A refusal names its shard.
+        let refused = shard.refuse.is_some().then_some(at);
+        let site = Site {
+            cluster: shard.cluster.as_deref(),
+            schema,
+            refused,
+        };
         let next = numbers.len();
-        *numbers.entry((shard.cluster.as_deref(), schema)).or_insert(next)
+        *numbers.entry(site).or_insert(next)
     });
     shards.collect()
 }

@@ -91,7 +91,12 @@ pub(super) fn layout_of_names(
 ) -> Chosen {
     let mut candidates = vec![flat_names(section, program, price)];
     let searches = section.step.otherwise.is_some();
-    if !by_user && !searches && (wanted == RuleLayout::FastRouting || fast_routing_is_exact(&section.step)) {
+    let differs = !section.step.missing_by_user.is_empty();
+    if !by_user
+        && !searches
+        && !differs
+        && (wanted == RuleLayout::FastRouting || fast_routing_is_exact(&section.step))
+    {
         // One look-up, behind the rule that must stand last.
         candidates.push(of_names("fast_routing", 1.0, 1.0, 1.0, price));
     }
@@ -102,6 +107,12 @@ pub(super) fn layout_of_names(
         RuleLayout::FastRouting if !by_user && searches => {
             let message = "fast routing places a session whatever its statements say; with `otherwise` they are searched for \
                            keys of the other map";
+            report.error(LAYOUT, section.origin, "rule_layout", message);
+            None
+        }
+        RuleLayout::FastRouting if !by_user && differs => {
+            let message =
+                "fast routing treats all users alike whose schema has no key; `missing_key.by_user` does not";
             report.error(LAYOUT, section.origin, "rule_layout", message);
             None
         }

@@ -8,7 +8,7 @@ use shardwright_topology::model::{self as model, Allowed, OnUnsupported, OriginI
 use crate::diagnostics::{Diagnostics, SupportedBy, Unsupported};
 
 /// What one user may send.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct UserFirewall {
     /// Where it was written.
     pub origin: OriginId,

@@ -15,7 +15,7 @@ const SET_ONCE: [&str; 2] = ["mysql-threads", "mysql-stacksize"];
 const KILLS_WHEN_CLIENT_GONE: &str = "mysql-kill_backend_connection_when_disconnect";
 
 /// Settings that do not route.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Globals {
     /// By name.
     pub listeners: Vec<Listener>,

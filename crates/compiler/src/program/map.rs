@@ -135,6 +135,11 @@ fn step(topology: &Topology, map: &model::ShardMap, report: &Diagnostics<'_>) ->
             } => Some(Remainder { modulo, hashed: true }),
         },
         missing: map.missing_key.map(cluster_name),
+        missing_by_user: map
+            .missing_key_by_user
+            .iter()
+            .map(|(user, missing)| (user.to_string(), missing.map(cluster_name)))
+            .collect(),
         unknown: map.unknown_key.map(cluster_name),
         otherwise: map.otherwise.map(|id| topology.shard_map(id).name.to_string()),
     }
@@ -159,6 +164,7 @@ fn compiled_shard(shard: &model::Shard, clusters: &[Arc<str>], report: &Diagnost
     remainders.sort_unstable();
     Shard {
         address: report.address(shard.origin),
+        refuse: shard.refuse.clone(),
         cluster: shard.cluster.map(|id| clusters[id.0 as usize].clone()),
         schema: shard.schema.clone(),
         keys,

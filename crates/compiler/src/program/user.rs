@@ -1,7 +1,7 @@
 //! Users.
 
 use shardwright_rules::{ClientTls, EngineId, HostgroupId, SecretReference, User};
-use shardwright_topology::model::{Annotations, OriginId, SecretSource, User as Account};
+use shardwright_topology::model::{Annotations, OriginId, Role, SecretSource, User as Account};
 
 use crate::diagnostics::{DIFFERENCE, Diagnostics, UNSUPPORTED};
 use shardwright_diagnostics::Severity;
@@ -35,6 +35,8 @@ pub(super) fn user(user: &Account, default_hostgroup: HostgroupId, report: &mut 
             .filter(|_| report.engine == EngineId::Bundled),
         transaction_persistent: user.transaction_persistent,
         annotations_allowed: user.annotations == Annotations::Allow,
+        // Elsewhere rules do it.
+        reads_only: user.role == Role::Reader && report.engine == EngineId::Bundled,
         tls: tls(user, report),
     }
 }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeMap;
 
-use shardwright_rules::{Address, EngineRule, MapStep, MissingAction, UnknownKey, User};
+use shardwright_rules::{Address, EngineRule, MapStep, User};
 
 use crate::draft::{Draft, DraftRule, text_rule, user_rule};
 use crate::engine_rules::{
@@ -14,6 +14,8 @@ use crate::program::Section;
 /// Users whose statements go alike where no map places them, and who follow the same policies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Home {
+    /// They only read.
+    reads_only: bool,
     /// Indexes of maps, in order.
     maps: Vec<usize>,
     /// Indexes of policies, in order.
@@ -29,6 +31,13 @@ struct Audience {
     class: Class,
     /// By users, the most last.
     homes: Vec<(Vec<String>, Home)>,
+}
+
+impl Audience {
+    /// Whether its users only read. Those who do share no rules with others.
+    fn reads_only(&self) -> bool {
+        self.homes.iter().any(|(_, home)| home.reads_only)
+    }
 }
 
 /// What the sections of the first chain became.
@@ -61,6 +70,10 @@ impl Lowering<'_, '_> {
                 let name = program.maps[map].step.map.clone();
                 reference_users.entry(name).or_insert_with(|| user.clone());
             }
+            if audience.reads_only() {
+                self.section_of_readers(audience);
+                continue;
+            }
             let target = self.audience_target(audience, end);
             if target == end {
                 continue;
@@ -85,6 +98,19 @@ impl Lowering<'_, '_> {
         Sections {
             reference_users,
             unguarded,
+        }
+    }
+
+    /// The rules of the first chain for users who only read. Raw rules at the end are not for them: these may lead to writers.
+    fn section_of_readers(&mut self, audience: &Audience) {
+        let target = self.for_readers(|lowering| {
+            let target = lowering.audience_target(audience, Target::Stop);
+            lowering.reads_only(target)
+        });
+        for user in &audience.class.users {
+            let address = Address::new(format!("users.{user}"));
+            self.chains
+                .go(Draft::START, user, &address, user_rule(user), target);
         }
     }
 
@@ -239,6 +265,7 @@ fn audiences(input: Input<'_>, usable: &[usize]) -> Vec<Audience> {
         .collect();
     if program.users.is_empty() && !unscoped.is_empty() {
         let home = Home {
+            reads_only: false,
             maps: unscoped,
             policies: usable.to_vec(),
             cluster: String::new(),
@@ -250,7 +277,8 @@ fn audiences(input: Input<'_>, usable: &[usize]) -> Vec<Audience> {
     let mut homes: Vec<(Vec<String>, Home)> = homes
         .into_iter()
         .filter(|(home, _)| {
-            !home.maps.is_empty()
+            home.reads_only
+                || !home.maps.is_empty()
                 || (!home.policies.is_empty() && !home.cluster.is_empty())
                 || !home.effects.is_empty()
                 || !program.firewall.is_empty()
@@ -271,7 +299,9 @@ fn audiences(input: Input<'_>, usable: &[usize]) -> Vec<Audience> {
         let everyone = single
             && !by_policy
             && homes.iter().all(|(_, home)| {
-                home.cluster.is_empty() && home.maps.iter().all(|&map| everyone(&program.maps[map]))
+                !home.reads_only
+                    && home.cluster.is_empty()
+                    && home.maps.iter().all(|&map| everyone(&program.maps[map]))
             });
         let mut users: Vec<String> = homes.iter().flat_map(|(users, _)| users.clone()).collect();
         users.sort();
@@ -287,7 +317,7 @@ fn audiences(input: Input<'_>, usable: &[usize]) -> Vec<Audience> {
         Audience { class, homes }
     };
     let mut audiences: Vec<Audience> = joined.into_iter().map(audience).collect();
-    audiences.sort_by(|a, b| a.class.users.cmp(&b.class.users));
+    audiences.sort_by(|a, b| (a.reads_only(), &a.class.users).cmp(&(b.reads_only(), &b.class.users)));
     audiences
 }
 
@@ -314,7 +344,7 @@ fn groups(homes: &[(Vec<String>, Home)]) -> Vec<RoleGroup> {
 /// is less than a copy of those rules.
 fn joins(input: Input<'_>, homes: &[(Vec<String>, Home)], (users, home): &(Vec<String>, Home)) -> bool {
     let (_, first) = &homes[0];
-    if first.maps != home.maps || home.maps.is_empty() {
+    if first.maps != home.maps || home.maps.is_empty() || first.reads_only != home.reads_only {
         return false;
     }
     let mut all: Vec<(Vec<String>, Home)> = homes.to_vec();
@@ -347,16 +377,15 @@ fn home_of(input: Input<'_>, user: &User, maps: &[usize], usable: &[usize]) -> H
             scope.users.contains(&user.name) && scope.clusters.contains(cluster_name)
         })
         .collect();
-    let policies: Vec<usize> = usable
-        .iter()
-        .copied()
-        .filter(|&policy| program.roles[policy].scope.users.contains(&user.name))
-        .collect();
+    let reads_only = program.readers.contains(&user.name);
+    let follows = |&policy: &usize| !reads_only && program.roles[policy].scope.users.contains(&user.name);
+    let policies: Vec<usize> = usable.iter().copied().filter(follows).collect();
     let reads = cluster.is_some_and(|cluster| cluster.reader.is_some())
         && policies
             .iter()
             .any(|&policy| program.roles[policy].scope.clusters.contains(cluster_name));
     Home {
+        reads_only,
         maps,
         policies,
         cluster: if reads {
@@ -382,11 +411,7 @@ fn home_effects(input: Input<'_>, user: &str, cluster: &str) -> Vec<EffectUse> {
 
 /// Whether statements with a missing or an unknown key have a cluster.
 fn sends_elsewhere(step: &MapStep) -> bool {
-    let missing = [&step.missing.statements, &step.missing.session_setup];
-    matches!(step.unknown, UnknownKey::Cluster(_))
-        || missing
-            .into_iter()
-            .any(|action| matches!(action, MissingAction::Cluster(_)))
+    step.clusters_elsewhere().next().is_some()
 }
 
 fn axes(step: &MapStep) -> Axes {

@@ -163,6 +163,8 @@ impl<'m> MapCosts<'m> {
             .step
             .shards
             .iter()
+            // What is refused is not served: it is in no mean.
+            .filter(|shard| shard.refuse.is_none())
             .flat_map(move |shard| keys(kind, shard));
         let every = match self.each {
             true => keys.clone().count().div_ceil(MOST_ASKED).max(1),

@@ -113,10 +113,21 @@ fn is_placed_alike(meaning: &Decider, rules: &Decider, clients: &Clients, said: 
     };
     let question = Question {
         sql,
-        is_unnamed: schema.is_some_and(|schema| !clients.names(user, schema)),
+        is_unnamed: schema.is_some_and(|schema| !clients.names(user, schema))
+            || clients.is_unknown(user, schema),
         home: rules.home(user),
         is_routed_fast: !rules.configuration.graph.fast_routing.is_empty(),
+        reads_only: meaning.reads_only(user),
     };
+    if question.reads_only {
+        for (decider, decision) in [(meaning, &of_meaning), (rules, &of_rules)] {
+            assert!(!reaches_a_writer(decider, decision), "{}", what());
+        }
+        let writes = ["UPDATE", "INSERT", "DELETE", "REPLACE"];
+        let is_write = *is_plain && writes.iter().any(|verb| sql.contains(verb));
+        let is_refused = matches!(of_rules.outcome, Outcome::Reject(_));
+        assert!(!is_write || is_refused, "{}", what());
+    }
     let difference = difference(&question, &of_meaning, &of_rules);
     assert_eq!(difference, None, "{}", what());
     match routes(&of_meaning, &of_rules) {
@@ -133,6 +144,15 @@ fn is_placed_alike(meaning: &Decider, rules: &Decider, clients: &Clients, said: 
         }
         _ => false,
     }
+}
+
+/// Whether a statement is sent to a writer whose cluster has readers.
+fn reaches_a_writer(decider: &Decider, decision: &Decision) -> bool {
+    let Outcome::Route(route) = &decision.outcome else {
+        return false;
+    };
+    let cluster = decider.configuration.cluster_of(route.hostgroup);
+    cluster.is_some_and(|cluster| cluster.reader.is_some() && cluster.writer == route.hostgroup)
 }
 
 fn routes<'d>(meaning: &'d Decision, rules: &'d Decision) -> (Option<&'d Route>, Option<&'d Route>) {

@@ -1,6 +1,7 @@
 //! One topology on both engines: whatever a client sends, no engine places it on another shard than the other does, and
 //! what ProxySQL lets leave the writer is a read on the bundled engine too.
 
+mod access;
 pub(crate) mod cases;
 pub(crate) mod statements;
 
@@ -57,10 +58,12 @@ fn placed(route: &Route) -> (Option<&str>, Option<String>, Option<&str>) {
 pub(crate) struct Question<'q> {
     pub(crate) sql: &'q str,
     pub(crate) home: HostgroupId,
-    /// The session's schema may have the key of no shard, and the topology does not name it.
+    /// The session's schema may have the key of no shard.
     pub(crate) is_unnamed: bool,
     /// Fast routing places: it has no row for a schema that the topology does not name.
     pub(crate) is_routed_fast: bool,
+    /// The user only reads.
+    pub(crate) reads_only: bool,
 }
 
 /// What the engines are known to do differently.
@@ -70,16 +73,21 @@ fn documented(question: &Question<'_>, bundled: &Decision, proxysql: &Route) -> 
         home,
         is_unnamed,
         is_routed_fast,
+        reads_only,
     } = *question;
     let refusal = match &bundled.outcome {
         Outcome::Reject(rejection) => rejection.message.split(':').next().unwrap_or_default(),
         _ => "",
     };
-    let writer = proxysql.role == Some(Role::Writer) || proxysql.hostgroup == home;
+    // Of a user who only reads, readers are asked for everything.
+    let writer = proxysql.role == Some(Role::Writer) || proxysql.hostgroup == home || reads_only;
     // Nothing is open, so that it does nothing wherever it goes.
     let control = sql.contains("COMMIT");
     // An empty comment is no value of an exact comment.
     let empty = sql.contains("/**/");
+    // It reads no rows but its own. The bundled engine knows, where a map finds its key in a column.
+    let reads_none = sql.contains("WITH x AS (SELECT 1) SELECT * FROM x") || sql.contains("EXPLAIN SELECT 1");
+    let rowless = reads_none && proxysql.shard.is_none();
     // Several statements are sent as one, to one writer.
     let several = refusal == "SW354";
     // A pattern rewrites inside executable comments as it does elsewhere.
@@ -92,7 +100,7 @@ fn documented(question: &Question<'_>, bundled: &Decision, proxysql: &Route) -> 
         && proxysql.hostgroup == home
         && proxysql.shard.is_none()
         && ["SW351", "SW352"].contains(&refusal);
-    setup || unlisted || writer && (control || empty || several || executable)
+    setup || unlisted || writer && (control || empty || several || executable || rowless)
 }
 
 /// What is wrong with a pair of answers.
@@ -163,7 +171,7 @@ proptest! {
         let schema = schema.or_else(|| bundled.configuration.default_schema(user));
         let decision = bundled.decision(user, schema, &sql);
         for decider in laid_out {
-            let question = Question { sql: &sql, home: bundled.home(user), is_unnamed: schema == Some("acct_0099"), is_routed_fast: false };
+            let question = Question { sql: &sql, home: bundled.home(user), is_unnamed: schema == Some("acct_0099"), is_routed_fast: false, reads_only: bundled.reads_only(user) };
             let difference = difference(&question, &decision, &decider.decision(user, schema, &sql));
             let short = (bundled.short(user, schema, &sql), decider.short(user, schema, &sql));
             prop_assert_eq!(difference, None, "case {}, {} {:?}: {} | {}", at, user, schema, short.0, short.1);
@@ -176,7 +184,7 @@ proptest! {
         let schema = schema.or_else(|| bundled.configuration.default_schema(user));
         let decisions = (bundled.decision(user, schema, &sql), proxysql.decision(user, schema, &sql));
         let short = (bundled.short(user, schema, &sql), proxysql.short(user, schema, &sql));
-        let question = Question { sql: &sql, home: bundled.home(user), is_unnamed: schema == Some("acct_0099"), is_routed_fast: false };
+        let question = Question { sql: &sql, home: bundled.home(user), is_unnamed: schema == Some("acct_0099"), is_routed_fast: false, reads_only: bundled.reads_only(user) };
         let difference = difference(&question, &decisions.0, &decisions.1);
         prop_assert_eq!(difference, None, "case {}, {} {:?}: {} | {}", at, user, schema, short.0, short.1);
     }

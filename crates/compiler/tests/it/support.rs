@@ -164,6 +164,7 @@ impl Build {
             otherwise: None,
             unqualified: Unqualified::Reject,
             missing_key: MissingKey::default(),
+            missing_key_by_user: Default::default(),
             unknown_key: UnknownKey::Reject,
             rule_layout: RuleLayout::Auto,
             count_hits_by: CountHitsBy::Cluster,
@@ -184,6 +185,7 @@ impl Build {
                 keys: keys.into(),
                 ranges: Box::default(),
                 remainders: Box::default(),
+                refuse: None,
                 cluster,
                 schema: schema.map(Into::into),
             })
@@ -410,6 +412,11 @@ impl Decider {
         self.configuration
             .user(user)
             .map_or(HostgroupId(0), |user| user.default_hostgroup)
+    }
+
+    /// Whether the user only reads, on the bundled engine.
+    pub(crate) fn reads_only(&self, user: &str) -> bool {
+        self.configuration.user(user).is_some_and(|user| user.reads_only)
     }
 
     pub(crate) fn decision(&self, user: &str, schema: Option<&str>, statement: &str) -> Decision {

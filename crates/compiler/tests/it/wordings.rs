@@ -12,7 +12,7 @@ use crate::generator::Random;
 const PIECES: &str = r##" |;|,|(|)|'|"|`|\|*|/|-|--|-- |#|/*|*/|/*!|=|.|a|7|é|€|
 SELECT |select|UPDATE t SET a = 1|SET |FROM shop.t|`shop`.`t`|shop|Shop|tenant=125|tenant = 17|WHERE tenant = 7|
 /* tenant=1 */|/* tenant='130', */|/*tenant=17*/SELECT 1|/* hostgroup=primary */|primary|cache_ttl=5;|'it''s'|FOR UPDATE|NOW()|
-BEGIN|START TRANSACTION|SHOW TABLES|SHOW INDEX FROM t|USE shop|SELECT a FROM shop.t WHERE tenant = 7| AND a = 1"##;
+BEGIN|START TRANSACTION|XA |COMMIT|SET GLOBAL a = 1|SHOW TABLES|SHOW INDEX FROM t|USE shop|SELECT a FROM shop.t WHERE tenant = 7| AND a = 1"##;
 /// Pieces of one text.
 const LENGTH: usize = 12;
 /// What rules ask only behind those that find one key: where several stand, PCRE looks at the first and RE2 at each.

@@ -61,6 +61,7 @@ fn user(lift: &mut Lift<'_>, row: &Row, name: String) -> Option<User> {
         transaction_persistent: lift.flag(row, "transaction_persistent"),
         // ProxySQL obeys annotations of everyone.
         annotations_allowed: true,
+        reads_only: false,
         tls: match lift.flag(row, "use_ssl") {
             true => ClientTls::Required,
             false => ClientTls::Optional,

@@ -163,6 +163,9 @@ fn map_facts(map: &MapStep) -> Facts {
         ("remainder", json!(map.remainder)),
         ("otherwise", json!(map.otherwise)),
     ];
+    if !map.missing_by_user.is_empty() {
+        facts.insert("missing_key_by_user".into(), json!(map.missing_by_user));
+    }
     for (key, value) in optional {
         if !value.is_null() {
             facts.insert(key.into(), value);

@@ -3,18 +3,66 @@
 use super::{Line, View, cost, groups, lines, moves, no_changes, objects, safety, value};
 use crate::{Plan, TargetPlan};
 
-/// The first line of every rendering: a bot finds the comment that it has to update by it.
-pub const MARKER: &str = "<!-- shardwright:plan -->";
-
-/// GitHub refuses comments over 65,536 characters.
+/// GitHub refuses comments over 65,536 characters. The tables take so many.
 const MAX_CHARS: usize = 60_000;
+
+/// The whole comment takes so many.
+const MAX_COMMENT: usize = 65_000;
 
 /// Listings with more lines are folded.
 const MAX_OPEN: usize = 20;
 
+/// The first line of every rendering: a bot finds the comment that it has to update by it. It stays the same for all plans of a
+/// project in an environment: `<!-- shardwright:plan project=payments env=prod -->`, where there are both.
+pub fn marker(plan: &Plan) -> String {
+    let project = plan.targets.iter().find_map(|target| target.project.as_deref());
+    let parts = [("project", project), ("env", plan.environment.as_deref())];
+    let parts = parts.iter().filter_map(|(key, value)| {
+        let name: String = (*value)?.chars().filter(|c| is_of_name(*c)).collect();
+        Some(format!(" {key}={name}"))
+    });
+    format!("<!-- shardwright:plan{} -->", parts.collect::<String>())
+}
+
+/// Names of projects and environments are made of these, which end no comment of HTML.
+fn is_of_name(c: char) -> bool {
+    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+}
+
 /// The plan as Markdown; longer listings than a comment can hold are cut, and say so.
 pub fn markdown(plan: &Plan, view: &View<'_>) -> String {
-    let mut out = format!("{MARKER}\n### Plan `{}`", plan.short_id());
+    bounded(unbounded(plan, view))
+}
+
+/// A text that a comment can hold. What is cut is counted in lines.
+fn bounded(text: String) -> String {
+    if text.chars().count() <= MAX_COMMENT {
+        return text;
+    }
+    let mut shown = String::new();
+    let (mut left, mut lines) = (MAX_COMMENT - 200, text.lines());
+    for line in lines.by_ref() {
+        let length = line.chars().count() + 1;
+        if length > left {
+            break;
+        }
+        left -= length;
+        shown.push_str(line);
+        shown.push('\n');
+    }
+    let is_open = shown.matches("<details>").count() > shown.matches("</details>").count();
+    if is_open {
+        shown.push_str("\n</details>\n");
+    }
+    shown.push_str(&format!(
+        "\n{} more lines; see the plan file\n",
+        lines.count() + 1
+    ));
+    shown
+}
+
+fn unbounded(plan: &Plan, view: &View<'_>) -> String {
+    let mut out = format!("{}\n### Plan `{}`", marker(plan), plan.short_id());
     if let Some(environment) = &plan.environment {
         out.push_str(&format!(" for {}", inline(environment)));
     }

@@ -1,5 +1,6 @@
 //! A plan for reviewers: as text, as Markdown for comments, and as JSON for programs.
 
+mod folding;
 mod json;
 mod markdown;
 mod summary;
@@ -15,8 +16,9 @@ use shardwright_rules::Address;
 use crate::safety::Refusal;
 use crate::{Action, Effect, Facts, ObjectKind, Plan, RowKey, TargetPlan};
 
+use folding::lines;
 pub use json::json;
-pub use markdown::{MARKER, markdown};
+pub use markdown::{markdown, marker};
 pub(crate) use summary::Summary;
 pub use text::text;
 
@@ -30,10 +32,9 @@ pub struct View<'a> {
     pub refusals: Option<&'a [Refusal]>,
     /// Every object and every row, instead of one line for many alike.
     pub full: bool,
+    /// Whether text has colour.
+    pub color: bool,
 }
-
-/// More objects than this that share kind and action are shown as one line.
-const FOLD_OVER: usize = 12;
 
 /// Targets whose effects are the same, which are shown once.
 struct Group<'a> {
@@ -80,28 +81,6 @@ struct Line {
     origin: String,
 }
 
-fn lines(effects: &[Effect], view: &View<'_>) -> Vec<Line> {
-    let mut alike: BTreeMap<(ObjectKind, Action), Vec<&Effect>> = BTreeMap::new();
-    for effect in effects {
-        alike
-            .entry((effect.kind(), effect.action))
-            .or_default()
-            .push(effect);
-    }
-    let mut lines = Vec::new();
-    for effect in effects {
-        let key = (effect.kind(), effect.action);
-        let Some(many) = alike.get(&key) else { continue };
-        if view.full || many.len() <= FOLD_OVER {
-            lines.push(line(effect, view));
-        } else {
-            lines.push(folded(key.0, many));
-            alike.remove(&key);
-        }
-    }
-    lines
-}
-
 /// One line per shard that moves.
 fn moves(plan: &Plan, view: &View<'_>) -> Vec<Line> {
     let lines = plan.moves.iter().map(|shard| {
@@ -130,19 +109,6 @@ fn line(effect: &Effect, view: &View<'_>) -> Line {
         origin: (view.origin)(&effect.address)
             .map(|origin| value::plain(&origin))
             .unwrap_or_default(),
-    }
-}
-
-fn folded(kind: ObjectKind, many: &[&Effect]) -> Line {
-    let name = |effect: Option<&&Effect>| {
-        let short = effect.map(|effect| effect.address.short());
-        value::plain(&short.unwrap_or_default())
-    };
-    Line {
-        sign: many[0].action.sign(),
-        subject: format!("{} {}", many.len(), kind.noun(many.len())),
-        what: format!("{} … {}", name(many.first()), name(many.last())),
-        origin: String::new(),
     }
 }
 

@@ -91,9 +91,13 @@ fn target(out: &mut String, target: &TargetPlan, view: &View<'_>) {
     let subject_width = width(&lines, MAX_SUBJECT, |line| &line.subject);
     let what_width = width(&lines, MAX_WHAT, |line| &line.what);
     for line in &lines {
+        let sign = match view.color {
+            true => colored(line.sign),
+            false => line.sign.to_string(),
+        };
         let text = format!(
-            "  {} {:subject_width$}  {:what_width$}  {}",
-            line.sign, line.subject, line.what, line.origin
+            "  {sign} {:subject_width$}  {:what_width$}  {}",
+            line.subject, line.what, line.origin
         );
         push_line(out, &text);
     }
@@ -104,6 +108,16 @@ fn target(out: &mut String, target: &TargetPlan, view: &View<'_>) {
     if let Some(cost) = cost(target) {
         field(out, "cost", &cost);
     }
+}
+
+/// Green for what comes, red for what goes, yellow for what changes.
+fn colored(sign: char) -> String {
+    let color = match sign {
+        '+' => 32,
+        '-' => 31,
+        _ => 33,
+    };
+    format!("\u{1b}[{color}m{sign}\u{1b}[0m")
 }
 
 fn rows(out: &mut String, target: &TargetPlan) {

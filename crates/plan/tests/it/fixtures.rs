@@ -72,6 +72,7 @@ fn topology(engine: EngineId) -> Configuration {
             max_connections: 2000,
             transaction_persistent: true,
             annotations_allowed: false,
+            reads_only: false,
             statement_timeout_ms: None,
             tls: ClientTls::Optional,
         }],
@@ -87,6 +88,7 @@ pub(crate) fn shard(key: i64, cluster: &str) -> Shard {
         keys: vec![KeyValue::Integer(key)],
         ranges: Vec::new(),
         remainders: Vec::new(),
+        refuse: None,
     }
 }
 
@@ -105,6 +107,7 @@ pub(crate) fn tenants(shards: Vec<Shard>) -> MapStep {
         tables: StatedTables::default(),
         shards,
         remainder: None,
+        missing_by_user: Default::default(),
         missing: MissingKey {
             statements: MissingAction::Reject,
             session_setup: MissingAction::Allow,
@@ -280,6 +283,7 @@ pub(crate) fn view<'a>(full: bool) -> View<'a> {
         origin: &|_| None,
         refusals: None,
         full,
+        color: false,
     }
 }
 

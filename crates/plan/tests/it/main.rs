@@ -5,6 +5,7 @@
 mod applying;
 mod diffs;
 mod fixtures;
+mod folding;
 mod laws;
 mod limits;
 mod moves;

@@ -2,9 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shardwright_rules::{
-    Address, Body, Configuration, MapStep, MissingAction, NativeStep, Shard, UnknownKey,
-};
+use shardwright_rules::{Address, Body, Configuration, MapStep, NativeStep, Shard};
 
 /// A step as a text that is equal for equal steps, whatever their addresses.
 pub(super) fn written(body: &Body) -> String {
@@ -36,14 +34,7 @@ pub(super) fn surroundings(configuration: &Configuration) -> String {
                 ..
             } => {
                 names.extend(map.shards.iter().filter_map(|shard| shard.cluster.as_deref()));
-                for action in [&map.missing.statements, &map.missing.session_setup] {
-                    if let MissingAction::Cluster(name) = action {
-                        names.insert(name);
-                    }
-                }
-                if let UnknownKey::Cluster(name) = &map.unknown {
-                    names.insert(name);
-                }
+                names.extend(map.clusters_elsewhere());
             }
             Body::Native { .. } => {}
         }

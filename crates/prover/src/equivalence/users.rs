@@ -190,6 +190,15 @@ fn settings(pair: &Pair<'_, '_>, [one, other]: [&User; 2], comparison: &mut Comp
             }
         }
     }
+    if one.reads_only != other.reads_only {
+        match pair.difference(&session, b"UPDATE t SET a=1 WHERE id=5") {
+            Some(difference) => comparison.add(difference),
+            None => {
+                let construct = "a user who only reads, on one side";
+                comparison.undecided.insert(construct.to_owned());
+            }
+        }
+    }
     if one.annotations_allowed != other.annotations_allowed {
         match pair.difference(&session, b"/* hostgroup=4294967295 */ SELECT 1") {
             Some(difference) => comparison.add(difference),

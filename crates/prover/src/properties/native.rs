@@ -43,6 +43,7 @@ pub(super) fn step(
     }
     match step {
         NativeStep::Map(map) => map_transitions(configuration, map, sender, state, next),
+        NativeStep::Role(_) if sender.user.reads_only => next.push(Transition::Continue(state)),
         NativeStep::Role(role) => {
             let reader = state
                 .cluster(configuration, sender)
@@ -78,7 +79,9 @@ pub(super) fn step(
             state.effects.multiplex = Some(0);
             next.push(Transition::Continue(state));
         }
-        NativeStep::StopIfPlaced if state.placed => next.push(Transition::Stop(state)),
+        NativeStep::StopIfPlaced if state.placed || sender.user.reads_only => {
+            next.push(Transition::Stop(state))
+        }
         NativeStep::StopIfPlaced => next.push(Transition::Continue(state)),
     }
 }
@@ -132,11 +135,12 @@ fn map_transitions(
         next.push(Transition::Continue(state.clone()));
     }
     next.push(Transition::Finished(state.clone(), Action::Reject));
-    missing(configuration, map, kind, &state, next);
+    missing(configuration, map, sender, &state, next);
     if let UnknownKey::Cluster(name) = &map.unknown {
         next.push(Transition::Continue(to_cluster(configuration, name, &state)));
     }
-    for shard in &map.shards {
+    // Of a shard that is refused, nothing is placed.
+    for shard in map.shards.iter().filter(|shard| shard.refuse.is_none()) {
         for schema in schemas(map, shard, &state.schema) {
             let placed = State {
                 schema,
@@ -156,7 +160,7 @@ fn map_transitions(
 fn missing(
     configuration: &Configuration,
     map: &MapStep,
-    kind: StatementKind,
+    sender: Sender<'_>,
     state: &State,
     next: &mut Vec<Transition>,
 ) {
@@ -168,8 +172,9 @@ fn missing(
     if map.otherwise.is_some() {
         return;
     }
+    let (kind, missing) = (sender.kind, map.missing_of(&sender.user.name));
     if kind == StatementKind::Begin {
-        match map.missing.begin {
+        match missing.begin {
             MissingBegin::Allow => next.push(Transition::Continue(state.clone())),
             MissingBegin::FirstStatement => next.push(Transition::Finished(state.clone(), Action::Answer)),
             MissingBegin::Reject => {}
@@ -182,8 +187,8 @@ fn missing(
         StatementKind::Delete,
         StatementKind::Replace,
     ];
-    let setup = (!writes.contains(&kind)).then_some(&map.missing.session_setup);
-    for action in setup.into_iter().chain([&map.missing.statements]) {
+    let setup = (!writes.contains(&kind)).then_some(&missing.session_setup);
+    for action in setup.into_iter().chain([&missing.statements]) {
         match action {
             MissingAction::Allow => next.push(Transition::Continue(state.clone())),
             MissingAction::Reject => {}

@@ -44,6 +44,16 @@ use super::state::{Action, Schema, Sender, State, Transition};
 /// rules.
 const MOST_STEPS: usize = 3_000_000;
 
+/// What no user may send who only reads.
+const ALWAYS_REFUSED: [StatementKind; 6] = [
+    StatementKind::Insert,
+    StatementKind::Update,
+    StatementKind::Delete,
+    StatementKind::Replace,
+    StatementKind::Ddl,
+    StatementKind::Call,
+];
+
 /// Searches the rules of one configuration for outcomes.
 pub(super) struct OutcomeSearch<'w> {
     pub(super) configuration: &'w Configuration,
@@ -80,6 +90,13 @@ impl OutcomeSearch<'_> {
             }
         }
         Ok(outcomes)
+    }
+
+    /// The hostgroup that takes a sender's statements which are placed on another: of a user who only reads, its readers.
+    fn taken_by(&self, sender: Sender<'_>, hostgroup: HostgroupId) -> HostgroupId {
+        let cluster = self.configuration.cluster_of(hostgroup);
+        let reader = cluster.and_then(|cluster| cluster.reader);
+        reader.filter(|_| sender.user.reads_only).unwrap_or(hostgroup)
     }
 
     /// Whether a jump can lead to a rule before it, where evaluation begins again behind jumps.
@@ -291,6 +308,13 @@ impl OutcomeSearch<'_> {
                 Action::Answer
             } else {
                 let hostgroup = state.hostgroup.map_or(sender.user.default_hostgroup, HostgroupId);
+                let hostgroup = self.taken_by(sender, hostgroup);
+                if sender.user.reads_only {
+                    outcomes.insert((state.clone(), Action::Reject));
+                    if ALWAYS_REFUSED.contains(&sender.kind) {
+                        continue;
+                    }
+                }
                 match state.refused || self.configuration.refusing(hostgroup).is_some() {
                     true => Action::Reject,
                     false => Action::Route(hostgroup),

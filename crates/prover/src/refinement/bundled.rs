@@ -66,6 +66,9 @@ impl<'c> View<'c> {
         user: &User,
         spending: &Rc<Spending>,
     ) -> Result<Self, String> {
+        if user.reads_only {
+            return Err(format!("that {} only reads", user.name));
+        }
         let mut maps = Vec::new();
         let (mut splits_reads, mut may_be_over) = (false, false);
         for rule in &configuration.graph.rules {
@@ -111,7 +114,8 @@ impl<'c> View<'c> {
         }
         let map = maps.pop();
         let mut shards: HashMap<HostgroupId, Vec<&Shard>> = HashMap::new();
-        for shard in map.iter().flat_map(|map| &map.shards) {
+        let placed = map.iter().flat_map(|map| &map.shards);
+        for shard in placed.filter(|shard| shard.refuse.is_none()) {
             // A shard without a cluster is on that of its user.
             let cluster = match &shard.cluster {
                 Some(name) => by_name.get(&**name),
@@ -274,19 +278,7 @@ impl<'c> View<'c> {
 
     /// Whether the map sends statements without a known key to the cluster of a hostgroup.
     fn takes_keyless(&self, map: &MapStep, hostgroup: HostgroupId) -> bool {
-        use shardwright_rules::{MissingAction, UnknownKey};
-        let named = [&map.missing.statements, &map.missing.session_setup]
-            .into_iter()
-            .filter_map(|action| match action {
-                MissingAction::Cluster(name) => Some(name),
-                _ => None,
-            });
-        let unknown = match &map.unknown {
-            UnknownKey::Cluster(name) => Some(name),
-            UnknownKey::Reject => None,
-        };
-        named
-            .chain(unknown)
+        map.clusters_elsewhere()
             .filter_map(|name| self.configuration.cluster(name))
             .any(|cluster| cluster.owns(hostgroup))
     }

@@ -142,6 +142,7 @@ pub(crate) fn configuration(setup: &Setup, secret: &std::path::Path) -> Configur
             max_connections: 100,
             transaction_persistent: true,
             annotations_allowed: false,
+            reads_only: false,
             statement_timeout_ms: None,
             tls: ClientTls::Optional,
         });
@@ -194,6 +195,7 @@ pub(crate) fn tenants_by_comment(schema: &str) -> MapStep {
         keys: vec![KeyValue::Integer(tenant)],
         ranges: Vec::new(),
         remainders: Vec::new(),
+        refuse: None,
     };
     MapStep {
         map: "tenants".into(),
@@ -209,6 +211,7 @@ pub(crate) fn tenants_by_comment(schema: &str) -> MapStep {
         tables: StatedTables::default(),
         shards: vec![shard(1, "a"), shard(2, "b")],
         remainder: None,
+        missing_by_user: Default::default(),
         missing: MissingKey {
             statements: MissingAction::Reject,
             session_setup: MissingAction::Allow,

@@ -3,12 +3,13 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use shardwright_sql::StatementClass;
 use shardwright_sql::annotation::{Annotation, annotations_in};
 
 use crate::decide::evaluation::Evaluation;
 use crate::decide::own::{self, Verdict};
 use crate::decide::{Detail, Index};
-use crate::refusal::Refusal;
+use crate::refusal::{READS_ONLY, Refusal};
 use crate::{
     Address, Annotations, Effects, FIREWALL_MESSAGE, HostgroupId, Outcome, Rejection, Role, Route,
     Transaction,
@@ -101,10 +102,14 @@ fn hostgroup(index: &impl Index, evaluation: &Evaluation<'_>) -> Result<Hostgrou
     if session.is_about_to_open() {
         hostgroup = where_transactions_open(index, hostgroup, default);
     }
-    match session.transaction {
-        Some(transaction) => stay_in_transaction(index, evaluation, transaction, hostgroup),
-        None => Ok(hostgroup),
-    }
+    let hostgroup = match session.transaction {
+        Some(transaction) => stay_in_transaction(index, evaluation, transaction, hostgroup)?,
+        None => hostgroup,
+    };
+    Ok(match user.is_some_and(|user| user.reads_only) {
+        true => readers_of(index, hostgroup),
+        false => hostgroup,
+    })
 }
 
 /// Error 9006, with which ProxySQL ends what a locked session sends elsewhere.
@@ -231,6 +236,25 @@ pub(super) fn denied_annotation(evaluation: &Evaluation<'_>) -> Option<Rejection
         evaluation.session.user, evaluation.session.user
     );
     Some(Refusal::Annotation.because(&what, user.map(|user| user.address.clone())))
+}
+
+/// Refuses what is not provably a read of a user who only reads. Session setup and transactions change no rows.
+pub(super) fn of_user_who_only_reads(evaluation: &Evaluation<'_>) -> Option<Rejection> {
+    let user = evaluation.user.filter(|user| user.reads_only)?;
+    let statement = evaluation.statement;
+    // A SELECT without a table is session setup too, and may take a lock: only as a read does it pass.
+    let is_setup = statement.class() != StatementClass::Select && statement.is_session_setup();
+    let passes = statement.is_safe_read(true)
+        || (is_setup && !statement.sets_the_server())
+        || statement.begins()
+        || (statement.follows_transaction() && statement.class() != StatementClass::Xa);
+    (!passes).then(|| Refusal::ReadsOnly.because(READS_ONLY, Some(user.address.clone())))
+}
+
+/// The readers of the cluster that a hostgroup belongs to, if it has any.
+fn readers_of(index: &impl Index, hostgroup: HostgroupId) -> HostgroupId {
+    let readers = index.cluster_of(hostgroup).and_then(|cluster| cluster.reader);
+    readers.unwrap_or(hostgroup)
 }
 
 /// Where a transaction opens whose first statement goes to `wanted`: what follows may write, so on the writer of the

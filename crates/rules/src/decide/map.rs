@@ -40,7 +40,8 @@ pub(super) fn run<'a>(
         }
     };
     next.unwrap_or_else(|rejection| {
-        evaluation.matched(rule, &rule.address, None, |_| "refused".to_owned());
+        let address = rejection.address.as_ref().unwrap_or(&rule.address);
+        evaluation.matched(rule, address, None, |_| "refused".to_owned());
         Next::Decided(Box::new(Outcome::Reject(*rejection)))
     })
 }
@@ -55,7 +56,8 @@ fn is_xa_alone(evaluation: &Evaluation<'_>) -> bool {
 
 /// An XA transaction that opens where its first statement with a key goes.
 fn is_deferred_xa(step: &MapStep, evaluation: &Evaluation<'_>) -> bool {
-    step.missing.begin == MissingBegin::FirstStatement && evaluation.statement.begins_xa()
+    let missing = step.missing_of(evaluation.session.user);
+    missing.begin == MissingBegin::FirstStatement && evaluation.statement.begins_xa()
 }
 
 /// A statement that the map is not about: where an earlier map placed it, the maps behind this one are not for it either.
@@ -81,8 +83,9 @@ fn missing<'a>(
     }
     let no_key = || refusal::missing_key(&step.map, &step.key, &step.finders);
     let begins = evaluation.statement.begins() || evaluation.statement.begins_xa();
+    let missing = step.missing_of(evaluation.session.user);
     let action = if begins {
-        match step.missing.begin {
+        match missing.begin {
             MissingBegin::Allow => return Ok(Next::Continue),
             MissingBegin::FirstStatement if evaluation.session.transaction.is_some() => {
                 // BEGIN commits what is open, so it goes there.
@@ -102,9 +105,9 @@ fn missing<'a>(
     } else if (evaluation.statement.is_session_setup() || keys::reads_no_rows(step, evaluation))
         && !schemas::names_a_shard(index, step, evaluation)
     {
-        &step.missing.session_setup
+        &missing.session_setup
     } else {
-        &step.missing.statements
+        &missing.statements
     };
     match action {
         MissingAction::Allow => Ok(Next::Continue),
@@ -137,6 +140,12 @@ fn on_shard_of<'a>(
     keys: &Keys<'_>,
 ) -> Result<Next, Refused> {
     let place = one_shard(index, rule, step, evaluation, &keys.found)?;
+    if let Ok(ShardOfKey { shard, .. }) = &place
+        && let Some(why) = &shard.refuse
+    {
+        let message = refusal::refused_shard(&shard.address.short(), why);
+        return Err(refused(&shard.address, Refusal::RefusedShard, message));
+    }
     let writer = || match &place {
         Ok(place) => place.writer,
         Err(cluster) => index.cluster(cluster).map(|cluster| cluster.writer),
@@ -249,15 +258,20 @@ fn any_shard<'i>(
     step: &'i MapStep,
     evaluation: &Evaluation<'_>,
 ) -> Option<ShardOfKey<'i>> {
-    let listed = step.shards.iter().flat_map(|shard| {
-        let keys = shard.keys.iter().map(KeyRef::of);
-        keys.chain(shard.ranges.iter().map(|range| KeyRef::Integer(range.0)))
-    });
+    let listed = step
+        .shards
+        .iter()
+        .filter(|shard| shard.refuse.is_none())
+        .flat_map(|shard| {
+            let keys = shard.keys.iter().map(KeyRef::of);
+            keys.chain(shard.ranges.iter().map(|range| KeyRef::Integer(range.0)))
+        });
     // Where keys are placed by remainder, a few of them show all shards.
     let counted = (0..1_000).filter_map(|n: u32| KeyRef::parse(step.kind, Cow::Owned(n.to_string())));
     let places = || {
         let keys = listed.clone().chain(counted.clone());
         keys.filter_map(|key| index.shard(evaluation.position, &key))
+            .filter(|place| place.shard.refuse.is_none())
     };
     let on = |hostgroup: u32| {
         move |place: &ShardOfKey<'_>| place.writer.is_some_and(|writer| writer.0 == hostgroup)

@@ -98,6 +98,10 @@ pub(super) fn role(
     patterns: &RulePatterns,
     evaluation: &mut Evaluation<'_>,
 ) -> Next {
+    // Readers take all statements of such a user; one that waited for the session's own writes could end on the writer.
+    if evaluation.user.is_some_and(|user| user.reads_only) {
+        return Next::Continue;
+    }
     let Some(cluster) = placed_cluster(index, evaluation) else {
         return Next::Continue;
     };
@@ -213,7 +217,7 @@ pub(super) fn no_multiplex(rule: &Rule, evaluation: &mut Evaluation<'_>) -> Next
 }
 
 pub(super) fn stop_if_placed(evaluation: &Evaluation<'_>) -> Next {
-    if evaluation.placed {
+    if evaluation.placed || evaluation.user.is_some_and(|user| user.reads_only) {
         Next::Stop
     } else {
         Next::Continue

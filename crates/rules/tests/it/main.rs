@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod access;
 mod common;
 mod engine_rules;
 mod finders;

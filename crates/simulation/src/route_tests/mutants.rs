@@ -81,6 +81,7 @@ pub fn mutants(configuration: &Configuration, most: usize) -> Vec<Mutant> {
         }
     }
     change::of_fast_routing(configuration, &mut found);
+    change::of_users(configuration, &mut found);
     spread(found, most)
 }
 
@@ -120,9 +121,10 @@ impl Mutant {
                 || matches!(
                     &configuration.graph.rules[position].body,
                     Body::Native { step: NativeStep::Map(map), .. }
-                        if map.missing.statements == MissingAction::Allow
-                            || map.missing.session_setup == MissingAction::Allow
-                            || map.otherwise.is_some()
+                        if map.every_missing().any(|missing| {
+                            missing.statements == MissingAction::Allow
+                                || missing.session_setup == MissingAction::Allow
+                        }) || map.otherwise.is_some()
                 )
                 || matches!(
                     &configuration.graph.rules[position].body,

@@ -151,6 +151,11 @@ impl<K: FieldKind> Declared<K> {
         }
     }
 
+    /// Its sentence.
+    pub(crate) const fn sentence(&self) -> &'static str {
+        self.says
+    }
+
     /// An object without it is an error.
     pub(crate) const fn needed(mut self) -> Self {
         self.is_needed = true;

@@ -189,7 +189,7 @@ fn resolve(
     let roots = roots.filter_map(|document| document.root.as_ref());
     let tests = documents.tests.iter().filter_map(complete_root);
     let tables = data_files::read_all(
-        roots.clone().chain(tests),
+        roots.clone().chain(tests).chain(documents.project_root()),
         &layers.variables,
         data,
         sources,
@@ -219,15 +219,21 @@ fn resolve(
     if !tests.is_empty() {
         Checker::new(schema::tests()).check_all(&tests, &mut context.report);
     }
-    let (route_tests, properties) =
-        resolve::route_tests::route_tests(&tests, &topology, is_whole, &mut context);
+    let tested = resolve::route_tests::Tested {
+        topology: &topology,
+        is_whole,
+        environments: &file.environments,
+        chosen: documents.options.environment.as_deref(),
+    };
+    let tests = resolve::route_tests::route_tests(&tests, tested, &mut context);
     let (found, origins) = context.finish();
     *report = found;
     let project = Project {
         file,
         topology,
-        route_tests,
-        properties,
+        route_tests: tests.route_tests,
+        properties: tests.properties,
+        tests_elsewhere: tests.elsewhere,
         origins,
     };
     Some((project, tables))

@@ -116,6 +116,8 @@ pub struct Project {
     pub route_tests: Vec<RouteTest>,
     /// Their properties.
     pub properties: Vec<Property>,
+    /// How many tests and properties were not read because they are for other environments.
+    pub tests_elsewhere: usize,
     /// Addresses and places of all objects.
     pub origins: Origins,
 }

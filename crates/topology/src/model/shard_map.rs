@@ -1,5 +1,6 @@
 //! Shard maps: how a key is found and where each shard is.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use shardwright_vocabulary::{
@@ -46,6 +47,8 @@ pub struct ShardMap {
     pub tables: StatedTables,
     /// What happens to statements without a key.
     pub missing_key: MissingKey,
+    /// The same for some users, by their names.
+    pub missing_key_by_user: BTreeMap<Arc<str>, MissingKey>,
     /// What becomes of statements with a key of no shard.
     pub unknown_key: UnknownKey,
     /// The layout of rules that is forced.
@@ -71,8 +74,10 @@ pub struct Shard {
     pub remainders: Box<[KeyRange]>,
     /// Its cluster; without one, statements stay where they would go anyway.
     pub cluster: Option<ClusterId>,
-    /// Its schema; without one, names stay as they are. A shard has a cluster, a schema, or both.
+    /// Its schema; without one, names stay as they are. A shard has a cluster, a schema, or both, unless it is refused.
     pub schema: Option<Arc<str>>,
+    /// Why its statements are refused.
+    pub refuse: Option<Arc<str>>,
 }
 
 /// How the map's rules are laid out.

@@ -16,7 +16,8 @@ pub struct User {
     pub password: Secret,
     /// The cluster for statements that nothing else places.
     pub cluster: ClusterId,
-    /// The hostgroup of that cluster; the writer where not said.
+    /// The servers that take its statements, on every cluster; the writer where not said. With readers, what is not provably
+    /// a read is refused.
     pub role: Role,
     /// The schema of sessions that do not choose one.
     pub schema: Option<Arc<str>>,

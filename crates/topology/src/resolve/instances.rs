@@ -16,6 +16,7 @@ use crate::template::is_template;
 use crate::tree::context::Context;
 use crate::tree::environment::Environment;
 use crate::tree::generate::{each, for_each};
+use crate::tree::patch::Patch;
 use crate::tree::view::{Field, View};
 use crate::units::is_name;
 
@@ -78,6 +79,9 @@ pub(super) fn read_all<'a, T>(
                     return None;
                 };
                 let patch = section.patch_of(&name).filter(|_| template);
+                if patch.is_some_and(Patch::removes) {
+                    return Some(());
+                }
                 let (field, definition) = match patch {
                     None => (field.clone(), definition),
                     Some(patch) => {

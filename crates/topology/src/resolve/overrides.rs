@@ -5,9 +5,9 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use shardwright_diagnostics::Diagnostic;
 
-use self::placed::{CLUSTER, SCHEMA};
+use self::placed::{CLUSTER, REFUSE, SCHEMA};
 use super::object::Object;
-use super::{Defined, instances, names};
+use super::{Defined, instances, names, shard};
 use crate::codes::IDLE_OVERRIDE;
 use crate::fields::object;
 use crate::model::{ClusterId, OriginId, Shard};
@@ -15,11 +15,12 @@ use crate::tree::context::Context;
 use crate::tree::view::Field;
 
 object! {
-    pub(crate) mod placed = "Another place for one shard.";
+    pub(crate) mod placed = "Another place for one shard, or its refusal.";
     CLUSTER: Text = text("cluster", "The name of the cluster that it is on.")
         .refers(refers::CLUSTERS);
     SCHEMA: Text = filled("schema", "The schema that it is in, on its cluster.")
         .refers(refers::SCHEMAS);
+    REFUSE: Text = filled("refuse", "Why statements with its keys are refused. The client gets this text.");
     REASON: Text = filled("reason", "The reason, such as a change number.").needed();
 }
 
@@ -27,6 +28,7 @@ struct Override {
     origin: OriginId,
     cluster: Option<ClusterId>,
     schema: Option<Arc<str>>,
+    refuse: Option<Arc<str>>,
     /// Whether it is known to be wrong: then nothing more is said about it.
     faulty: bool,
 }
@@ -49,14 +51,17 @@ pub(super) fn apply(
         |object, context| {
             let cluster = names::cluster(object, &CLUSTER, defined, context);
             let schema = object.get(&SCHEMA, context);
+            let refuse = shard::refusal(object, &REFUSE, context);
             object.require_all(&placed::FIELDS, context);
             let _said = object.get(&placed::REASON, context);
-            let faulty =
-                (object.has(&CLUSTER) && cluster.is_none()) || (object.has(&SCHEMA) && schema.is_none());
+            let faulty = (object.has(&CLUSTER) && cluster.is_none())
+                || (object.has(&SCHEMA) && schema.is_none())
+                || (object.has(&REFUSE) && refuse.is_none());
             Some(Override {
                 origin: object.origin,
                 cluster,
                 schema,
+                refuse,
                 faulty,
             })
         },
@@ -90,7 +95,11 @@ fn apply_one(shard: &mut Shard, change: &Override, context: &mut Context<'_>) {
         .schema
         .as_ref()
         .is_none_or(|schema| shard.schema.as_ref() == Some(schema));
-    if same_cluster && same_schema {
+    let same_refusal = change
+        .refuse
+        .as_ref()
+        .is_none_or(|refuse| shard.refuse.as_ref() == Some(refuse));
+    if same_cluster && same_schema && same_refusal {
         let message = format!("the override of `{}` changes nothing", shard.name);
         let diagnostic = Diagnostic::error(IDLE_OVERRIDE, message)
             .at(context.origins.span(change.origin), "")
@@ -101,6 +110,7 @@ fn apply_one(shard: &mut Shard, change: &Override, context: &mut Context<'_>) {
     }
     shard.cluster = change.cluster.or(shard.cluster);
     shard.schema = change.schema.clone().or_else(|| shard.schema.take());
+    shard.refuse = change.refuse.clone().or_else(|| shard.refuse.take());
     shard.overridden = Some(change.origin);
 }
 

@@ -53,7 +53,7 @@ object! {
     TARGETS: Map = map(
         "targets",
         "Proxies that configurations are applied to.",
-        Shaped::Object(&rollout::target::FIELDS),
+        Shaped::Generated(&rollout::target::FIELDS),
     )
         .defines("targets");
     WAVES: List = list(

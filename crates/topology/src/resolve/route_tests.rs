@@ -9,15 +9,18 @@ use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
-use shardwright_diagnostics::{Diagnostic, Span};
+use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 use shardwright_documents::Node;
 
 use super::object::{Object, ObjectOrigin};
 use super::values::words_of;
 use super::{instances, names, section_origin};
-use crate::codes::{BAD_NAME, DEFINED_TWICE, MISSING_KEY, NOT_TOGETHER};
+use crate::codes::{BAD_NAME, BAD_VALUE, DEFINED_TWICE, MISSING_KEY, NOT_TOGETHER, UNKNOWN_ENVIRONMENT};
 use crate::fields::{AnyField, Declared, EXPECTS, Map, object};
-use crate::model::{OriginId, Property, RouteTest, TestCommand, TestSession, TestStep, Topology};
+use crate::model::{
+    Environment as ListedEnvironment, OriginId, Property, RouteTest, TestCommand, TestSession, TestStep,
+    Topology,
+};
 use crate::tree::context::Context;
 use crate::tree::environment::Environment;
 use crate::tree::view::{Field, View};
@@ -56,6 +59,13 @@ object! {
         "a list of engines",
     )
         .absent("every listed one");
+    ENVIRONMENTS: Texts = text_or_list(
+        crate::fields::ENVIRONMENTS,
+        "Environments that the test is for: one, or a list. It only runs with one of them.",
+    )
+        .examples(r#"["prod", ["staging", "prod"]]"#)
+        .page("See [Tests of an environment](#tests-of-an-environment).")
+        .absent("with and without an environment");
     IF: Texts = text_or_list("if", "What is supposed of servers: SERVER=STATE, or a list of these.")
         .examples(r#"["pxc1=down", ["db2=lag:20s", "db3=down"]]"#)
         .page(
@@ -122,37 +132,57 @@ fn parameter_schema() -> Value {
     })
 }
 
+/// What tests are read beside.
+#[derive(Clone, Copy)]
+pub(crate) struct Tested<'t> {
+    pub(crate) topology: &'t Topology,
+    /// Whether all of the topology could be read, so that a name which is not found does not exist.
+    pub(crate) is_whole: bool,
+    /// The environments that the project lists.
+    pub(crate) environments: &'t [ListedEnvironment],
+    /// The one that was chosen.
+    pub(crate) chosen: Option<&'t str>,
+}
+
+/// The tests that were read.
+#[derive(Default)]
+pub(crate) struct Tests {
+    pub(crate) route_tests: Vec<RouteTest>,
+    pub(crate) properties: Vec<Property>,
+    /// How many of both are for other environments.
+    pub(crate) elsewhere: usize,
+}
+
 /// Reads the tests of each file; files do not merge.
-pub(crate) fn route_tests(
-    roots: &[&Node],
-    topology: &Topology,
-    is_whole: bool,
-    context: &mut Context<'_>,
-) -> (Vec<RouteTest>, Vec<Property>) {
+pub(crate) fn route_tests(roots: &[&Node], tested: Tested<'_>, context: &mut Context<'_>) -> Tests {
     let mut reader = Reader {
-        topology,
-        is_whole,
+        topology: tested.topology,
+        is_whole: tested.is_whole,
+        environments: tested.environments,
+        chosen: tested.chosen,
         addresses: None,
         names: FxHashMap::default(),
-        tests: Vec::new(),
-        properties: Vec::new(),
+        tests: Tests::default(),
     };
     for root in roots.iter().filter(|root| root.as_mapping().is_some()) {
         reader.file(&View::of(root), context);
         reader.properties_of(&View::of(root), context);
     }
-    (reader.tests, reader.properties)
+    reader.tests
 }
 
 struct Reader<'t> {
     topology: &'t Topology,
     /// Whether all of the topology could be read, so that a name which is not found does not exist.
     is_whole: bool,
+    /// The environments that the project lists.
+    environments: &'t [ListedEnvironment],
+    /// The one that was chosen.
+    chosen: Option<&'t str>,
     /// Every address of the project; filled when one is first looked up.
     addresses: Option<FxHashSet<String>>,
     names: FxHashMap<Arc<str>, Span>,
-    tests: Vec<RouteTest>,
-    properties: Vec<Property>,
+    tests: Tests,
 }
 
 impl<'t> Reader<'t> {
@@ -189,10 +219,42 @@ impl<'t> Reader<'t> {
                     environment,
                     context,
                 );
+                if !self.is_of_environment(&object, context) {
+                    self.tests.elsewhere += 1;
+                    return Some(());
+                }
                 read(self, &object, context)
             };
             instances::run(&field.value, &Environment::default(), context, &mut one);
         }
+    }
+
+    /// Whether a test is for what is chosen. The names that another one has may exist nowhere else, so it is not read.
+    fn is_of_environment(&self, object: &Object<'_, '_>, context: &mut Context<'_>) -> bool {
+        let field = &test::ENVIRONMENTS;
+        let wanted = object.texts(field, context);
+        let listed = || self.environments.iter().map(|environment| &*environment.name);
+        for (span, name) in &wanted {
+            if !listed().any(|listed| *listed == **name) {
+                let message = format!("no environment is named `{name}`");
+                let diagnostic = Diagnostic::error(UNKNOWN_ENVIRONMENT, message)
+                    .at(*span, "")
+                    .did_you_mean(did_you_mean(name, listed()));
+                object.push(diagnostic, context);
+            }
+        }
+        if wanted.is_empty() {
+            if object.has(field) {
+                object.error(
+                    BAD_VALUE,
+                    "the list `environments` is empty",
+                    object.span(field),
+                    context,
+                );
+            }
+            return true;
+        }
+        wanted.iter().any(|(_, name)| self.chosen == Some(&**name))
     }
 
     fn name(
@@ -288,7 +350,7 @@ impl<'t> Reader<'t> {
             steps.extend(read.map(|step| TestStep { supposed, ..step }));
         }
         let engines = words_of(&object.texts(&test::ENGINES, context), object, context);
-        self.tests.push(RouteTest {
+        self.tests.route_tests.push(RouteTest {
             name: object.name.clone(),
             origin: object.origin,
             engines: servers::engines(engines, &steps, object, context),

@@ -7,11 +7,11 @@ use serde_json::{Value, json};
 use shardwright_diagnostics::Diagnostic;
 use shardwright_documents::Node;
 
-use self::shard::{CLUSTER, KEYS, REMAINDERS, SCHEMA};
+use self::shard::{CLUSTER, KEYS, REFUSE, REMAINDERS, SCHEMA};
 use super::object::Object;
 use super::{Defined, names};
 use crate::codes::{BAD_VALUE, NO_KEYS, NOT_PLACED, NOT_TOGETHER};
-use crate::fields::{AnyField, EXPECTS, object};
+use crate::fields::{AnyField, Declared, EXPECTS, Text, object};
 use crate::model::{Key, KeyKind, KeyRange, KeyValue, Placement, Shard};
 use crate::tree::context::Context;
 use crate::tree::structure::shown;
@@ -38,7 +38,13 @@ object! {
     SCHEMA: Text = filled("schema", "The schema that it is in, on its cluster.").examples(r#"["tenant_017"]"#)
         .page("It replaces `logical_schema` in statements.")
         .refers(refers::SCHEMAS);
+    REFUSE: Text = filled("refuse", "Why statements with its keys are refused. The client gets this text.")
+        .examples(r#"["tenant 42 has moved: connect to tenants.example.com"]"#)
+        .page("One line of at most 300 characters. See [Refused shards](#refused-shards).");
 }
+
+/// Longest text of `refuse`, in characters: errors of MySQL have 512 bytes.
+const MOST_REFUSAL: usize = 300;
 
 fn key_schema() -> Value {
     json!({ "type": ["string", "integer"], EXPECTS: "text or an integer" })
@@ -56,10 +62,11 @@ pub(super) fn shard(
 ) -> Option<Shard> {
     let cluster = names::cluster(object, &CLUSTER, defined, context);
     let schema = object.get(&SCHEMA, context);
-    if !object.has(&CLUSTER) && !object.has(&SCHEMA) {
+    let refuse = refusal(object, &REFUSE, context);
+    if !object.has(&CLUSTER) && !object.has(&SCHEMA) && !object.has(&REFUSE) {
         object.error(
             NOT_PLACED,
-            "a shard needs a `cluster`, a `schema`, or both",
+            "a shard needs a `cluster`, a `schema`, or both; or `refuse`",
             object.key,
             context,
         );
@@ -79,7 +86,26 @@ pub(super) fn shard(
         remainders,
         cluster,
         schema,
+        refuse,
     })
+}
+
+/// The text with which a shard is refused. It is sent to clients as it stands.
+pub(super) fn refusal(
+    object: &Object<'_, '_>,
+    field: &Declared<Text>,
+    context: &mut Context<'_>,
+) -> Option<Arc<str>> {
+    let text = object.get(field, context)?;
+    let fault = if text.chars().any(char::is_control) {
+        "the text has a line break or another control character"
+    } else if text.chars().count() > MOST_REFUSAL {
+        "the text is longer than 300 characters"
+    } else {
+        return Some(text);
+    };
+    object.error(BAD_VALUE, fault, object.span(field), context);
+    None
 }
 
 /// Whether `keys` or `remainders` go with the map's key.

@@ -1,5 +1,7 @@
 //! Shard maps: the key, its finders, the shards, and what becomes of other statements.
 
+use std::collections::BTreeMap;
+
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use shardwright_diagnostics::{Diagnostic, Span};
@@ -118,6 +120,23 @@ object! {
     )
     .or(MissingKey::DEFAULT.begin)
     .page("Put the key on BEGIN.");
+    BY_USER: Map = map(
+        "by_user",
+        "What happens to statements of some users, by their names.",
+        Shaped::Object(&missing_key_of_user::FIELDS),
+    )
+    .page("See [By user](#by-user).")
+    .keys(refers::USERS);
+}
+
+object! {
+    mod missing_key_of_user = "What happens to statements of one user without a key. What is not given is as for all users.";
+    STATEMENTS: WordOr<MissingAction> = word_or("statements", missing_key::STATEMENTS.sentence(), &sent_to::FIELDS)
+        .absent("as for all users");
+    SESSION_SETUP: WordOr<MissingAction> = word_or("session_setup", missing_key::SESSION_SETUP.sentence(), &sent_to::FIELDS)
+        .absent("as for all users");
+    BEGIN: Word<MissingBegin> = word("begin", missing_key::BEGIN.sentence())
+        .absent("as for all users");
 }
 
 object! {
@@ -165,7 +184,7 @@ fn shard_map(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'
     let conflict = object.get(&shard_map::CONFLICT, context);
     let unqualified = object.get(&UNQUALIFIED, context);
     let tables = stated_tables(object, context);
-    let missing_key = missing_key(object, defined, context);
+    let (missing_key, missing_key_by_user) = missing_key(object, defined, context);
     let unknown_key = unknown_key(object, defined, context);
     let rule_layout = object.get(&shard_map::RULE_LAYOUT, context);
     let count_hits_by = object.get(&shard_map::COUNT_HITS_BY, context);
@@ -197,6 +216,7 @@ fn shard_map(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'
         unqualified,
         tables,
         missing_key,
+        missing_key_by_user,
         unknown_key,
         rule_layout,
         count_hits_by,
@@ -305,14 +325,50 @@ fn stated_tables(object: &Object<'_, '_>, context: &mut Context<'_>) -> StatedTa
     stated
 }
 
-fn missing_key(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> MissingKey {
+/// What happens without a key, of all users and then of some.
+fn missing_key(
+    object: &Object<'_, '_>,
+    defined: &Defined,
+    context: &mut Context<'_>,
+) -> (MissingKey, BTreeMap<Arc<str>, MissingKey>) {
     let part = object.part(&shard_map::MISSING_KEY, context);
     let part = part.as_ref();
     let mut action = |field| action(part, field, MissingAction::Cluster, defined, context);
-    MissingKey {
+    let of_all = MissingKey {
         statements: action(&missing_key::STATEMENTS),
         session_setup: action(&missing_key::SESSION_SETUP),
         begin: within(part, &missing_key::BEGIN, context),
+    };
+    let by_user = part.and_then(|part| part.part(&missing_key::BY_USER, context));
+    let mut of_some = BTreeMap::new();
+    for field in by_user.iter().flat_map(|by_user| by_user.view.fields()) {
+        let by_user = by_user.as_ref().expect("its fields are read");
+        let name = context.intern(&field.key.text);
+        let user = names::find(by_user, "user", &name, &defined.users, field.key.span, context);
+        if field.value.is_map() {
+            let own = by_user.inner(field.value, field.key.span);
+            let own = missing_key_of_user(&own, of_all, defined, context);
+            of_some.extend(user.map(|_| (name, own)));
+        }
+    }
+    (of_all, of_some)
+}
+
+/// What happens to statements of one user; what is not given is as for all.
+fn missing_key_of_user(
+    object: &Object<'_, '_>,
+    of_all: MissingKey,
+    defined: &Defined,
+    context: &mut Context<'_>,
+) -> MissingKey {
+    let mut own = |field: &Declared<Or<WordOr<MissingAction>>>, of_all| match object.has(field) {
+        true => action(Some(object), field, MissingAction::Cluster, defined, context),
+        false => of_all,
+    };
+    MissingKey {
+        statements: own(&missing_key::STATEMENTS, of_all.statements),
+        session_setup: own(&missing_key::SESSION_SETUP, of_all.session_setup),
+        begin: object.given(&missing_key::BEGIN, context).unwrap_or(of_all.begin),
     }
 }
 

@@ -20,9 +20,10 @@ object! {
         .refers(refers::CLUSTERS);
     ROLE: Or<Word<Role>> = word(
         "role",
-        "Which servers of that cluster: its writer (by default), or its readers, for accounts that only read.",
+        "Which servers take its statements: writers (by default), or readers, for accounts that only read.",
     )
-    .or(Role::Writer);
+    .or(Role::Writer)
+    .page("See [Users who only read](#users-who-only-read).");
     SCHEMA: Text = text("schema", "The schema of sessions that do not choose one.")
         .refers(refers::SCHEMAS);
     MAX_CONNECTIONS: Or<Count> = count(
@@ -124,6 +125,15 @@ fn user(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -
     let role = object.get(&user::ROLE, context);
     let transaction_persistent = object.get(&user::TRANSACTION_PERSISTENT, context);
     let annotations = object.get(&user::ANNOTATIONS, context);
+    if role == Role::Reader && annotations == Annotations::Allow {
+        let message = "`annotations: allow` lets the user choose any hostgroup, and `role: reader` says that it only reads";
+        object.error(
+            NOT_TOGETHER,
+            message,
+            object.key_span(&user::ANNOTATIONS),
+            context,
+        );
+    }
     let tls = object.get(&user::TLS, context);
     Some(User {
         name: object.name.clone(),

@@ -75,7 +75,7 @@ pub(crate) fn bare_project() -> Value {
         }
     }
     secret["then"]["properties"]["env"]["examples"] = json!(["SHARDWRIGHT_ADMIN_PASSWORD"]);
-    schema["$defs"] = mapping([("secret", secret)]);
+    schema["$defs"] = mapping([("secret", secret), ("for_each", generate::schema())]);
     schema
 }
 

@@ -12,7 +12,7 @@ pub(crate) mod environment;
 pub(crate) mod generate;
 pub(crate) mod objects;
 pub(crate) mod overlay;
-mod patch;
+pub(crate) mod patch;
 pub(crate) mod secrets;
 pub(crate) mod shape;
 pub(crate) mod structure;

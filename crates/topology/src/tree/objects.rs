@@ -36,6 +36,7 @@ pub(crate) fn instances<'a, E>(
             // The entry of a plain name has its patches already.
             let patch = map.patch_of(&name).filter(|_| is_generator);
             let field = match patch {
+                Some(patch) if patch.removes() => return ControlFlow::Continue(()),
                 Some(patch) => field.clone().patched(patch),
                 None => field.clone(),
             };

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use shardwright_diagnostics::{Diagnostic, Span};
 use shardwright_documents::{Entry, Key, Mapping, Node, Value};
 
-use crate::codes::{BAD_ADDRESS, PATCHES_COLLIDE};
+use crate::codes::{BAD_ADDRESS, BAD_VALUE, PATCHES_COLLIDE};
 use crate::fields::FOR_EACH;
 use crate::reporter::Reporter;
 use crate::tree::shape::Shape;
@@ -42,6 +42,11 @@ impl Patch {
         self.value.as_ref()
     }
 
+    /// Whether it takes away what stands at this address.
+    pub(crate) fn removes(&self) -> bool {
+        self.value.as_ref().is_some_and(Node::is_null)
+    }
+
     pub(crate) fn child(&self, name: &str) -> Option<&Self> {
         self.below.get(name)
     }
@@ -60,6 +65,17 @@ impl Patch {
 
     /// Adds one address of these steps; what is wrong with it is reported.
     pub(crate) fn add(&mut self, entry: &Entry, steps: &[&str], shape: &Shape<'_>, report: &mut Reporter) {
+        // A value that was forgotten must not take anything away.
+        if entry.value.is_null() && entry.value.raw() != Some("null") {
+            let message = format!("the patch of `{}` has no value", entry.key.text);
+            let help = format!("to remove `{0}`, write `{0}: null`", entry.key.text);
+            report.push(
+                Diagnostic::error(BAD_VALUE, message)
+                    .at(entry.key.span, "")
+                    .help(help),
+            );
+            return;
+        }
         if let Some(for_each) = shape.at(steps).and_then(|shape| generator(&shape, &entry.value)) {
             let message = "a patch changes one object: it cannot have a `for_each`";
             report.push(Diagnostic::error(BAD_ADDRESS, message).at(for_each.key.span, ""));
@@ -86,7 +102,7 @@ impl Patch {
         here.value = Some(entry.value.clone());
     }
 
-    /// The tree as a document that holds nothing but what is set.
+    /// The tree as a document that holds nothing but what is set; what is removed is not in it.
     pub(crate) fn to_node(&self) -> Node {
         if let Some(value) = &self.value {
             return value.clone();
@@ -95,7 +111,8 @@ impl Patch {
             key: below.key.clone(),
             value: below.to_node(),
         };
-        let mapping: Mapping = self.children().map(entry).collect();
+        let set = self.children().filter(|below| !below.removes());
+        let mapping: Mapping = set.map(entry).collect();
         Node {
             value: Value::Mapping(mapping),
             span: self.key.span,

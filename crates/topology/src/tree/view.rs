@@ -99,6 +99,7 @@ impl<'a> View<'a> {
         let written = self.written(key);
         match self.patch.and_then(|patch| Some((patch, patch.child(key)?))) {
             None => written,
+            Some((_, below)) if below.removes() => None,
             Some((around, below)) => match written {
                 Some(field) => Some(field.patched(below)),
                 None => around.adds(below),
@@ -128,10 +129,11 @@ impl<'a> View<'a> {
             .filter_map(|below| patch.adds(below));
         let added: Vec<Field<'a>> = added.collect();
         let patched = |field: Field<'a>| match patch.child(&field.key.text) {
-            Some(below) => field.patched(below),
-            None => field,
+            Some(below) if below.removes() => None,
+            Some(below) => Some(field.patched(below)),
+            None => Some(field),
         };
-        written.into_iter().map(patched).chain(added).collect()
+        written.into_iter().filter_map(patched).chain(added).collect()
     }
 
     /// The items of a list; nothing for anything else.
@@ -169,7 +171,7 @@ impl Patch {
     /// A field that is not written, and set by a patch; none in a map of objects, whose names come from generators.
     fn adds<'a>(&'a self, below: &'a Self) -> Option<Field<'a>> {
         let value = below.value().map_or_else(|| View::made_by(below), View::of);
-        (!self.holds_objects()).then_some(Field {
+        (!self.holds_objects() && !below.removes()).then_some(Field {
             key: below.key(),
             value,
         })

@@ -16,6 +16,11 @@ pub(super) fn page(asked: &Asked<'_>, user: &User) -> Page {
         user.default_hostgroup,
         place.unwrap_or_default()
     )];
+    if user.reads_only {
+        facts.push(
+            "it only reads: readers take its statements, and everything else is refused (SW363)".to_owned(),
+        );
+    }
     facts.push(match &user.default_schema {
         Some(schema) => format!("sessions start in schema {schema}"),
         None => "sessions start without a schema".to_owned(),

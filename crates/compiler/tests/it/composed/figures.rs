@@ -39,7 +39,8 @@ fn figures_are_what_the_evaluator_counts() {
 fn difference(compiled: &Compiled, decider: &Decider, step: &MapStep) -> Option<String> {
     let stats = &compiled.stats.shard_maps[&step.map];
     let (mut keys, mut evaluations, mut visits, mut worst) = (0.0, 0.0, 0.0, 0);
-    for key in step.shards.iter().flat_map(|shard| {
+    let served = step.shards.iter().filter(|shard| shard.refuse.is_none());
+    for key in served.flat_map(|shard| {
         let ranges = shard.ranges.iter().map(|range| KeyValue::Integer(range.0));
         shard.keys.iter().cloned().chain(ranges)
     }) {

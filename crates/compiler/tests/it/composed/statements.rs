@@ -101,7 +101,7 @@ impl Clients {
     }
 
     /// Whether the session's schema has a key of no shard in its name: ProxySQL refuses some that have a cluster.
-    fn is_unknown(&self, user: &str, schema: Option<&str>) -> bool {
+    pub(super) fn is_unknown(&self, user: &str, schema: Option<&str>) -> bool {
         let own = self.maps.iter().filter(|(scope, _)| scope.users.contains(user));
         let mut named = own.flat_map(|(_, map)| {
             map.finders.iter().filter_map(move |finder| match finder {

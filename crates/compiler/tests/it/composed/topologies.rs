@@ -5,7 +5,10 @@
 
 use std::fmt::Write as _;
 
+mod sections;
+
 use super::dice::Dice;
+use sections::{effects, policies, raw_rules};
 
 /// The text of a topology with this number.
 pub(crate) fn topology(number: u64) -> String {
@@ -63,11 +66,7 @@ impl Text {
         for (at, name) in names[..count].iter().enumerate() {
             let home = dice.text(&["home", "home", "c1", "c2"]);
             let schema = dice.text(&["", ", schema: app", ", schema: app", ", schema: acct_0003"]);
-            let role = if home.starts_with('c') && dice.one_in(3) {
-                ", role: reader"
-            } else {
-                ""
-            };
+            let role = if dice.one_in(4) { ", role: reader" } else { "" };
             writeln!(
                 self.users,
                 "  {name}: {{password: {{env: P}}, cluster: {home}{schema}{role}}}"
@@ -94,7 +93,12 @@ impl Text {
                 let prefix = group.prefix;
                 for key in ["01", "03", "40", "99"] {
                     let name = format!("{prefix}_{key}");
-                    writeln!(self.users, "  {name}: {{password: {{env: P}}, cluster: home}}").unwrap();
+                    let role = dice.text(&["", "", "", ", role: reader"]);
+                    writeln!(
+                        self.users,
+                        "  {name}: {{password: {{env: P}}, cluster: home{role}}}"
+                    )
+                    .unwrap();
                     group.users.push(name);
                 }
                 group.has_keyed_names = true;
@@ -218,21 +222,10 @@ impl Maps {
         )
         .unwrap();
         map += dice.text(&["", "    conflict: reject\n", "    conflict: first\n"]);
-        if position == Position::Schema {
-            // Effects on the first level's cluster would hold for the second's, too.
-            map += dice.text(&["", "", "    missing_key: {statements: allow}\n"]);
-        } else if position == Position::Handing {
+        if position == Position::Handing {
             writeln!(map, "    otherwise: shard_maps.m{}", self.count + 1).unwrap();
         } else {
-            map += dice.text(&[
-                "",
-                "",
-                "    missing_key: {statements: allow}\n",
-                "    missing_key: {statements: {cluster: c4}}\n",
-                "    missing_key: {statements: {cluster: c4}, session_setup: allow, begin: reject}\n",
-                "    missing_key: {session_setup: reject}\n",
-                "    missing_key: {statements: allow, session_setup: {cluster: c2}}\n",
-            ]);
+            map += &missing_key(group, position, dice);
         }
         if position != Position::Schema {
             map += dice.text(&["", "", "    unknown_key: {cluster: c3}\n"]);
@@ -251,6 +244,34 @@ impl Maps {
         write!(map, "    shards:\n{text}{overrides}").unwrap();
         self.text += &map;
     }
+}
+
+/// What happens without a key, of all users and sometimes of one.
+fn missing_key(group: &Group, position: Position, dice: &mut Dice) -> String {
+    // Effects on the first level's cluster would hold for the second's, too.
+    let actions: &[&'static str] = match position {
+        Position::Schema => &["", "", "statements: allow"],
+        _ => &[
+            "",
+            "",
+            "statements: allow",
+            "statements: {cluster: c4}",
+            "statements: {cluster: c4}, session_setup: allow, begin: reject",
+            "session_setup: reject",
+            "statements: allow, session_setup: {cluster: c2}",
+        ],
+    };
+    let mut parts = vec![dice.text(actions).to_owned()];
+    if dice.one_in(3) {
+        let user = dice.of(&group.users).clone();
+        let own = dice.of(&actions[2..]);
+        parts.push(format!("by_user: {{{user}: {{{own}}}}}"));
+    }
+    parts.retain(|part| !part.is_empty());
+    if parts.is_empty() {
+        return String::new();
+    }
+    format!("    missing_key: {{{}}}\n", parts.join(", "))
 }
 
 /// Where keys of a map are.
@@ -305,12 +326,26 @@ struct Shards {
     overrides: String,
 }
 
-/// Where a shard is: on a cluster, or in a schema.
-fn place(position: Position, cluster: &str, at: usize) -> String {
-    if position == Position::Schema {
+/// Where a shard is: on a cluster, or in a schema. Some are refused, and those may be nowhere.
+fn place(position: Position, cluster: &str, at: usize, dice: &mut Dice) -> String {
+    let place = if position == Position::Schema {
         format!("schema: part_{at}")
     } else {
         format!("cluster: {cluster}")
+    };
+    // The first has a place, so that the map has one.
+    match dice.below(6) {
+        0 if at > 0 => format!("refuse: \"gone {at}\""),
+        1 => format!("{place}, refuse: \"closed {at}\""),
+        _ => place,
+    }
+}
+
+/// Sometimes, an override that refuses a shard of a generator.
+fn refused(number: usize, dice: &mut Dice) -> String {
+    match dice.below(3) {
+        0 => format!("    overrides: {{s{number}: {{refuse: \"closed for now\", reason: closed}}}}\n"),
+        _ => String::new(),
     }
 }
 
@@ -334,6 +369,7 @@ fn integer_shards(position: Position, dice: &mut Dice) -> Shards {
                 "      s$(n): {{for_each: {{n: 1..{last}}}, keys: [$(n)], {by_number}}}"
             )
             .unwrap();
+            shards.overrides = refused(dice.from(1, last), dice);
         }
         // Runs of keys on one cluster, some moved; a gap where a key is refused.
         1 | 2 if position != Position::Schema => {
@@ -361,6 +397,7 @@ fn integer_shards(position: Position, dice: &mut Dice) -> Shards {
                 "      s$(n): {{for_each: {{n: 0..{last}}}, keys: [\"$(n * 100)..$(n * 100 + 99)\"], {by_number}}}"
             )
             .unwrap();
+            shards.overrides = refused(dice.from(0, last), dice);
         }
         // Single keys and ranges mixed, on few clusters.
         _ => {
@@ -381,7 +418,8 @@ fn integer_shards(position: Position, dice: &mut Dice) -> Shards {
                     });
                     next = last;
                 }
-                let place = place(position, dice.text(&CLUSTERS), at);
+                let cluster = dice.text(&CLUSTERS);
+                let place = place(position, cluster, at, dice);
                 writeln!(
                     shards.text,
                     "      s{at}: {{keys: [{}], {place}}}",
@@ -407,7 +445,8 @@ fn text_shards(position: Position, dice: &mut Dice) -> Shards {
         for _ in 0..dice.from(1, 3) {
             own.push(format!("\"{}\"", keys.swap_remove(dice.below(keys.len()))));
         }
-        let place = place(position, dice.text(&CLUSTERS), at);
+        let cluster = dice.text(&CLUSTERS);
+        let place = place(position, cluster, at, dice);
         writeln!(text, "      s{at}: {{keys: [{}], {place}}}", own.join(", ")).unwrap();
     }
     Shards {
@@ -415,84 +454,4 @@ fn text_shards(position: Position, dice: &mut Dice) -> Shards {
         domain: String::new(),
         overrides: String::new(),
     }
-}
-
-/// None to two policies.
-fn policies(groups: &[Group], dice: &mut Dice) -> String {
-    let count = dice.below(3);
-    if count == 0 {
-        return String::new();
-    }
-    let mut text = "read_write_policies:\n".to_owned();
-    for nth in 0..count {
-        let scope = match dice.below(4) {
-            0 => String::new(),
-            1 => ", applies_to: {clusters: [\"c*\"]}".to_owned(),
-            _ => format!(", applies_to: {{users: {}}}", dice.of(groups).list()),
-        };
-        let reads = dice.text(&[
-            "all: true",
-            "all: true",
-            "only: [{match_digest: \"^SELECT .* FROM hot\"}]",
-            "except: [{match_digest: \"FROM hot\"}]",
-            "except: [{functions: [now]}]",
-        ]);
-        let hint = dice.text(&[
-            "",
-            ", writer_hint: {comment: {name: primary}}",
-            ", writer_hint: {comment: {name: primary}}",
-        ]);
-        writeln!(text, "  p{nth}: {{reads: {{{reads}}}{scope}{hint}}}").unwrap();
-    }
-    text
-}
-
-/// Delays, and what keeps connections.
-fn effects(groups: &[Group], dice: &mut Dice) -> String {
-    let mut text = String::new();
-    let count = dice.below(3);
-    if count > 0 {
-        text += "throttles:\n";
-    }
-    for nth in 0..count {
-        let scope = match dice.below(5) {
-            0 => "clusters: [c1, c2]".to_owned(),
-            1 => "statements: [delete, update], clusters: [\"c*\"]".to_owned(),
-            2 => format!("users: {}", dice.of(groups).list()),
-            3 => format!("users: {}, statements: [insert, update]", dice.of(groups).list()),
-            _ => "match_digest: \"FROM hot\"".to_owned(),
-        };
-        writeln!(
-            text,
-            "  w{nth}: {{applies_to: {{{scope}}}, delay: {}ms}}",
-            nth + 1
-        )
-        .unwrap();
-    }
-    if dice.one_in(5) {
-        text += "pooling:\n  exceptions:\n    locks: {match: {functions: [GET_LOCK]}, multiplex: never, reason: a lock}\n";
-    }
-    text
-}
-
-/// Rules that a team had before.
-fn raw_rules(dice: &mut Dice) -> String {
-    let early = dice.text(&[
-        "",
-        "",
-        "",
-        "  early:\n    at: before_all\n    rules:\n      - {match_digest: \"^DROP \", error_msg: \"SW999: no drops\", apply: 1}\n",
-        "  early:\n    at: before_all\n    rules:\n      - {match_digest: \"^SELECT .* FROM report_\", flagOUT: 500}\n      \
-         - {flagIN: 500, cluster: c3, apply: 1}\n",
-    ]);
-    let late = dice.text(&[
-        "",
-        "",
-        "",
-        "  late:\n    at: after_all\n    rules:\n      - {match_digest: \"^SELECT 7\", cluster: c2, apply: 1}\n",
-    ]);
-    if early.is_empty() && late.is_empty() {
-        return String::new();
-    }
-    format!("query_rules:\n{early}{late}")
 }

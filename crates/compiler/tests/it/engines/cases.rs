@@ -1,5 +1,7 @@
 //! The topologies that both engines are given, and what their clients write.
 
+use super::access::ACCESS;
+
 /// A topology, the schemas that its clients are in, and the annotations that they write.
 pub(crate) struct Case {
     pub(crate) topology: &'static str,
@@ -47,7 +49,7 @@ const REGIONS_AND_TENANTS: &[&str] = &[
     "tenant=9",
 ];
 
-const ACCOUNTS: &[Option<&str>] = &[
+pub(super) const ACCOUNTS: &[Option<&str>] = &[
     None,
     Some("app"),
     Some("acct_0003"),
@@ -59,6 +61,7 @@ const ACCOUNTS: &[Option<&str>] = &[
 ];
 
 pub(crate) const CASES: &[Case] = &[
+    ACCESS,
     Case {
         topology: r#"
 shard_maps:

@@ -1,5 +1,6 @@
 //! Emitted rules loaded into a real ProxySQL, and its answers compared with the evaluator's.
 
+use std::collections::BTreeSet;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use shardwright_compiler::{Compiled, Lock, Options, compile};
@@ -11,7 +12,7 @@ use shardwright_rules::{
 use shardwright_sql::{LexMode, ReadHazards, Shape};
 use shardwright_targets::emit;
 use shardwright_testkit::{ClientOptions, EngineClient, ProxySqlOptions, Reply, Rig};
-use shardwright_topology::model::Project;
+use shardwright_topology::model::{Project, Role};
 
 /// A compiled project on a real engine, with a numbered server for each of its hostgroups.
 pub(super) struct Loaded {
@@ -19,6 +20,8 @@ pub(super) struct Loaded {
     pub(super) compiled: Compiled,
     evaluator: Evaluator,
     statements: Vec<String>,
+    /// Users who only read.
+    readers: BTreeSet<String>,
     /// A port for each hostgroup that `shardwright refuse` answers for.
     refusing: RefusingServer,
 }
@@ -59,7 +62,10 @@ impl Loaded {
             address: SocketAddr::from((Ipv4Addr::LOCALHOST, 0)),
             reason: hostgroup.reason.clone(),
         });
+        let users = project.topology.users.iter();
+        let readers = users.filter(|user| user.role == Role::Reader);
         let loaded = Self {
+            readers: readers.map(|user| user.name.to_string()).collect(),
             refusing: RefusingServer::start(&ports.collect::<Vec<_>>()).unwrap(),
             statements: emitted(configuration),
             evaluator: Evaluator::new(compiled.configuration.clone()),
@@ -134,7 +140,10 @@ impl Loaded {
         let what =
             || format!("{user} in {schema:?}: {sql:?}: the engine gave {reply:?}, expected {expected:?}");
         if let Some(hostgroup) = reply.hostgroup() {
-            self.is_safe_there(hostgroup, user, sql);
+            match self.readers.contains(user) {
+                true => self.only_reads(hostgroup, sql),
+                false => self.is_safe_there(hostgroup, user, sql),
+            }
         }
         match (&reply, &expected) {
             (Reply::Ok(_) | Reply::Rows(_), _) => return false,
@@ -155,6 +164,27 @@ impl Loaded {
             _ => panic!("{}", what()),
         }
         true
+    }
+
+    /// What a user who only reads has sent to a server: no writer is asked that has readers, and nothing is written.
+    fn only_reads(&self, hostgroup: u32, sql: &str) {
+        let mut clusters = self.compiled.configuration.clusters.iter();
+        let is_writer = clusters.any(|cluster| cluster.writer.0 == hostgroup && cluster.reader.is_some());
+        assert!(!is_writer, "{sql:?} reached a writer");
+        if sql.contains('\0') {
+            return;
+        }
+        let statement = Statement::new(sql.as_bytes(), LexMode::default());
+        let hazards = statement.shape().read_hazards;
+        let harmless =
+            ReadHazards::UNKNOWN_FUNCTION | ReadHazards::SESSION_FUNCTION | ReadHazards::USER_VARIABLE;
+        let passes = hazards.without(harmless).is_empty()
+            || statement.is_session_setup()
+                && hazards.without(harmless | ReadHazards::NOT_A_SELECT).is_empty()
+                && !statement.sets_the_server()
+            || statement.begins()
+            || statement.follows_transaction();
+        assert!(passes, "{sql:?} of a user who only reads: {hazards:?}");
     }
 
     /// No write and no lock is where only readers are, but for users who have no other hostgroup and rules that are written

@@ -25,6 +25,8 @@ pub(super) enum Change {
     RowHostgroup(usize, u32),
     /// A step of the bundled engine does something else.
     Step(usize, StepChange),
+    /// A user who only reads does everything.
+    MayWrite(usize),
 }
 
 /// A condition of a row.
@@ -118,6 +120,21 @@ pub(super) fn of_row(
     }
 }
 
+/// The changes of users.
+pub(super) fn of_users(configuration: &Configuration, found: &mut Vec<Mutant>) {
+    let users = configuration.users.iter().enumerate();
+    found.extend(
+        users
+            .filter(|(_, user)| user.reads_only)
+            .map(|(position, user)| Mutant {
+                change: Change::MayWrite(position),
+                address: user.address.clone(),
+                rule_ids: Vec::new(),
+                what: format!("user {} does more than read", user.name),
+            }),
+    );
+}
+
 /// The changes of fast routing.
 pub(super) fn of_fast_routing(configuration: &Configuration, found: &mut Vec<Mutant>) {
     for (position, row) in configuration.graph.fast_routing.iter().enumerate() {
@@ -200,6 +217,7 @@ impl Change {
                 graph.fast_routing[*position].hostgroup = HostgroupId(*other)
             }
             Self::Step(position, change) => change.apply(&mut graph.rules[*position].body),
+            Self::MayWrite(user) => configuration.users[*user].reads_only = false,
         }
     }
 
@@ -216,7 +234,8 @@ impl Change {
             | Self::Unanchored(..)
             | Self::DropRow(_)
             | Self::RowHostgroup(..)
-            | Self::Step(..) => None,
+            | Self::Step(..)
+            | Self::MayWrite(_) => None,
         }
     }
 

@@ -18,6 +18,10 @@ pub(super) enum StepChange {
     RangeShrinks(usize, usize),
     /// A shard is on another cluster.
     ShardMoves(usize, Arc<str>),
+    /// A shard that is refused takes statements.
+    ShardOpens(usize),
+    /// Statements of a user without a key are treated as everybody's.
+    MissingOfAll(String),
     /// Statements without a key pass, or are refused.
     Missing(MissingAction),
     /// SET, SHOW and their kin without a key pass, or are refused.
@@ -104,7 +108,9 @@ fn of_map(configuration: &Configuration, map: &MapStep, change: &mut impl FnMut(
             .clusters
             .iter()
             .find(|cluster| shard.cluster.as_ref().is_some_and(|own| **own != *cluster.name));
-        if let Some(other) = elsewhere {
+        if shard.refuse.is_some() {
+            change(StepChange::ShardOpens(at), format!("{name} is not refused"));
+        } else if let Some(other) = elsewhere {
             let what = format!("{name} is on cluster {}", other.name);
             change(StepChange::ShardMoves(at, other.name.to_string().into()), what);
         }
@@ -115,6 +121,12 @@ fn of_map(configuration: &Configuration, map: &MapStep, change: &mut impl FnMut(
         MissingAction::Allow | MissingAction::Cluster(_) => MissingAction::Reject,
     };
     if map.otherwise.is_none() {
+        for user in map.missing_by_user.keys() {
+            change(
+                StepChange::MissingOfAll(user.clone()),
+                format!("{name} treats statements of {user} without a key as everybody's"),
+            );
+        }
         change(
             StepChange::Missing(other(&map.missing.statements)),
             format!("{name} treats statements without a key differently"),
@@ -202,6 +214,10 @@ impl StepChange {
                 }
             }
             Self::ShardMoves(shard, cluster) => map.shards[*shard].cluster = Some(Arc::clone(cluster)),
+            Self::ShardOpens(shard) => map.shards[*shard].refuse = None,
+            Self::MissingOfAll(user) => {
+                map.missing_by_user.remove(user);
+            }
             Self::Missing(action) => map.missing.statements = action.clone(),
             Self::Setup(action) => map.missing.session_setup = action.clone(),
             Self::Begin(action) => map.missing.begin = *action,

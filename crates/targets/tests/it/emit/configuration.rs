@@ -26,6 +26,7 @@ fn user(name: &str, password: Option<SecretReference>) -> User {
         max_connections: 2000,
         transaction_persistent: true,
         annotations_allowed: false,
+        reads_only: false,
         statement_timeout_ms: None,
         tls: ClientTls::Optional,
     }

@@ -132,8 +132,9 @@ fn labels(
         return Vec::new();
     };
     let label = |field: Field<'_>| {
-        let value = field.value.node()?.raw()?;
-        Some((Arc::from(&*field.key.text), Arc::from(value)))
+        let node = field.value.node().filter(|node| node.raw().is_some())?;
+        let value = context.expand_node(node, part.environment)?;
+        Some((Arc::from(&*field.key.text), Arc::from(&*value)))
     };
     part.view.fields().into_iter().filter_map(label).collect()
 }

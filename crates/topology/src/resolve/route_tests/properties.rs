@@ -21,6 +21,7 @@ object! {
         "a list of engines",
     )
         .absent("every listed one");
+    ENVIRONMENTS: Texts = test::ENVIRONMENTS;
     FOR_ALL: Part = part("for_all", &domain::FIELDS)
         .absent("required, or `for_all_pairs`");
     FOR_ALL_PAIRS: Part = part("for_all_pairs", &domain::FIELDS)
@@ -95,7 +96,7 @@ impl Reader<'_> {
         } else {
             PropertyClaim::Each(Box::new(self.expectation(object, context)?))
         };
-        self.properties.push(Property {
+        self.tests.properties.push(Property {
             name: object.name.clone(),
             origin: object.origin,
             engines: words_of(&object.texts(&property::ENGINES, context), object, context),

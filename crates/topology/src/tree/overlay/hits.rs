@@ -70,7 +70,15 @@ impl Check<'_> {
         let Some(value) = patch.value() else {
             return self.below(patch, target, scratch);
         };
-        let Some(base) = target.base else { return };
+        let Some(base) = target.base else {
+            if patch.removes() {
+                self.misses(patch, target, Err(None));
+            }
+            return;
+        };
+        if patch.removes() {
+            return;
+        }
         if same(base, &View::of(value), target.environment, scratch) {
             let message = format!("the patch of `{}` changes nothing", target.address);
             let diagnostic = Diagnostic::error(IDLE_PATCH, message)
@@ -103,21 +111,32 @@ impl Check<'_> {
         let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
         names.sort_unstable();
         for child in patch.children().filter(|child| !hit.contains(&*child.key().text)) {
-            let message = format!(
-                "the patch hits nothing: there is no `{}`",
-                join(&target.address, child)
-            );
+            let inner = Target {
+                base: None,
+                address: join(&target.address, child),
+                environment: target.environment,
+            };
             let near = did_you_mean(&child.key().text, names.iter().copied());
-            let diagnostic = Diagnostic::error(PATCH_MISSES, message).at(child.key().span, "");
-            let diagnostic = match near {
-                Some(near) => diagnostic.did_you_mean(Some(near)),
-                None => diagnostic.help(format!(
+            let help = (!child.removes()).then(|| {
+                format!(
                     "a patch changes existing objects; to add one, set `{}` as a whole",
                     target.address
-                )),
-            };
-            self.report.push(target.environment.mark(diagnostic));
+                )
+            });
+            self.misses(child, &inner, near.ok_or(help));
         }
+    }
+
+    /// A patch of what is not there; `near` is a name that is, or else what to do.
+    fn misses(&mut self, patch: &Patch, target: &Target<'_, '_>, near: Result<&str, Option<String>>) {
+        let message = format!("the patch hits nothing: there is no `{}`", target.address);
+        let diagnostic = Diagnostic::error(PATCH_MISSES, message).at(patch.key().span, "");
+        let diagnostic = match near {
+            Ok(near) => diagnostic.did_you_mean(Some(near)),
+            Err(Some(help)) => diagnostic.help(help),
+            Err(None) => diagnostic,
+        };
+        self.report.push(target.environment.mark(diagnostic));
     }
 }
 
