@@ -91,7 +91,7 @@ impl RawBlock {
 }
 
 /// A row of fast routing as it is written.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct RawRoute {
     /// Where it was written.
     pub origin: OriginId,

@@ -66,6 +66,7 @@ pub fn effects(effects: &[Effect]) -> String {
         origin: &|_| None,
         refusals: None,
         full: false,
+        color: false,
     };
     let lines = lines(effects, &view).into_iter();
     lines

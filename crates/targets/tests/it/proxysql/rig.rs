@@ -116,6 +116,7 @@ pub(crate) fn effects(plan: &Plan) -> String {
         origin: &|_| None,
         refusals: None,
         full: true,
+        color: false,
     };
     let text = shardwright_plan::render::text(plan, &view);
     // The first line has digests.
