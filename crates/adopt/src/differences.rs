@@ -37,6 +37,7 @@ const REFUSES: &str = "a shard map refuses executions of prepared statements by 
 const MONITOR_MOVES: &str = "the monitor moves servers between the writers and the readers by itself";
 const GROUP_WEIGHTS: &str = "weights of Galera and group replication rank the writers, so no two are equal";
 const GALERA_OUT: &str = "the monitor sets servers of Galera back to ONLINE, so one that is out has no row";
+const AS_MANY_AS_SERVERS: &str = "a cluster has at most as many writers as it has servers in the file";
 const ONE_VALUE: &str = "a server has one value of this for all of its hostgroups";
 const READS_OF_GALERA: &str = "with 0, servers that could write and do not would not read either";
 
@@ -148,6 +149,9 @@ fn why(
     let is_missing = how.starts_with("only");
     match table {
         Table::GaleraHostgroups if how.contains("writer_is_also_reader") => Some(READS_OF_GALERA),
+        Table::GaleraHostgroups | Table::GroupReplicationHostgroups if how.starts_with("max_writers") => {
+            Some(AS_MANY_AS_SERVERS)
+        }
         Table::Servers => {
             let owner = source.clusters.iter().find(|cluster| {
                 let group = cluster.kind.group();

@@ -12,6 +12,7 @@ mod dump;
 mod elsewhere;
 mod lift;
 mod passed_over;
+mod proxysql_admin;
 mod result_sets;
 mod store;
 
@@ -34,7 +35,7 @@ pub const MAX_FILE_BYTES: u64 = 256 << 20;
 pub enum Language {
     /// Statements for the admin port, or rows of its tables as the mysql client prints them.
     Sql,
-    /// `proxysql.cnf`, in the grammar of libconfig.
+    /// `proxysql.cnf`, in the grammar of libconfig; or `proxysql-admin.cnf` of Percona's tool, in that of a shell.
     Cnf,
 }
 
@@ -130,6 +131,9 @@ pub fn read(
     let ran = match language {
         Language::Sql if result_sets::is_one(text) => result_sets::run(text, file, &mut store, &mut problems),
         Language::Sql => dump::run(text, file, &mut store, &mut problems),
+        Language::Cnf if proxysql_admin::is_one(text) => {
+            proxysql_admin::run(text, file, &mut store, &mut problems)
+        }
         Language::Cnf => cnf::run(text, file, &mut store, &mut problems),
     };
     for secret in ran.secrets {

@@ -2,8 +2,9 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
-mod examples;
 mod exact;
+mod examples;
 mod lifting;
 mod published;
+mod random;
 mod support;

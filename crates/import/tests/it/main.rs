@@ -5,4 +5,5 @@
 mod dumps;
 mod files;
 mod hostile;
+mod proxysql_admin;
 mod round_trip;
