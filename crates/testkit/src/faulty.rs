@@ -113,6 +113,10 @@ fn serve(client: &TcpStream, server: &TcpStream, shared: &Shared) {
 }
 
 fn converse(mut client: &TcpStream, mut server: &TcpStream, shared: &Shared) -> std::io::Result<()> {
+    // Packets are passed on one by one, and would wait for each other's acknowledgements.
+    for side in [client, server] {
+        side.set_nodelay(true)?;
+    }
     // Greeting, login, and its answer.
     forward(server, client)?;
     forward(client, server)?;
