@@ -13,7 +13,7 @@ mod user;
 
 pub(crate) use globals::Globals;
 
-use std::collections::BTreeSet;
+use std::collections::BTreeMap;
 
 use shardwright_ids::Lock;
 use shardwright_rules::{
@@ -35,8 +35,8 @@ pub(crate) struct Program {
     pub hostgroups: Vec<Hostgroup>,
     /// By name.
     pub users: Vec<User>,
-    /// The names of users who only read.
-    pub readers: BTreeSet<String>,
+    /// The names of users who only read, and where they are written.
+    pub readers: BTreeMap<String, OriginId>,
     /// A map stands before those that its `otherwise` leads to; else written order.
     pub maps: Vec<Section<Box<MapStep>>>,
     /// In written order.
@@ -182,10 +182,10 @@ impl Program {
     }
 }
 
-/// The names of users who only read.
-fn readers(topology: &model::Topology) -> BTreeSet<String> {
+/// Users who only read.
+fn readers(topology: &model::Topology) -> BTreeMap<String, OriginId> {
     let users = topology.users.iter().filter(|user| user.role == Role::Reader);
-    users.map(|user| user.name.to_string()).collect()
+    users.map(|user| (user.name.to_string(), user.origin)).collect()
 }
 
 /// The hostgroup of a role of a cluster; clusters without readers of their own read from the writer.

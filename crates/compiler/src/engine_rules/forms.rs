@@ -167,6 +167,15 @@ pub(super) fn begin(wording: Wording) -> EngineRule {
     text(wording.beginning(&["BEGIN", "START"]))
 }
 
+/// The end of a transaction, and savepoints in it; without XA, which may begin one.
+pub(super) fn ends_transaction(wording: Wording) -> EngineRule {
+    plain(
+        wording,
+        &["COMMIT", "RELEASE SAVEPOINT", "ROLLBACK", "SAVEPOINT"],
+        &[],
+    )
+}
+
 /// A transaction that begins; `BEGIN NOT ATOMIC` is a block of statements.
 pub(super) fn transaction(wording: Wording) -> EngineRule {
     plain(wording, &["BEGIN", "START TRANSACTION"], &["NOT"])
@@ -246,6 +255,11 @@ pub(crate) fn statement_rules(wording: Wording) -> Vec<(PatternKind, &'static st
             reads_of_system_variables(wording),
         ),
         (PatternKind::Statement, "control", control(wording)),
+        (
+            PatternKind::Statement,
+            "ends_transaction",
+            ends_transaction(wording),
+        ),
         (PatternKind::Statement, "transaction", transaction(wording)),
         (PatternKind::Beginning, "begin", begin(wording)),
         (PatternKind::Beginning, "xa", xa(wording)),

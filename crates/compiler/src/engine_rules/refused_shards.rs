@@ -1,7 +1,7 @@
 //! Shards that are refused: whoever asks for one of their keys learns why.
 //!
 //! COMMIT, ROLLBACK and their kin follow the open transaction, whatever key they have, so that a session can end one that
-//! began before the shard was refused.
+//! began before the shard was refused. XA is refused: rules do not see whether it ends a transaction or begins one.
 
 use shardwright_rules::{Address, EngineRule, MapStep, Shard};
 
@@ -33,7 +33,7 @@ impl Lowering<'_, '_> {
         let address = &shard.address;
         let chain = self.chains.draft.chain(&format!("{address}.refused"));
         self.chains.draft.rarely(chain);
-        let control = forms::control(self.chains.wording());
+        let control = forms::ends_transaction(self.chains.wording());
         self.chains.go(chain, "control", address, control, end);
         let refused = Refused::of_shard(section, shard, why);
         self.chains

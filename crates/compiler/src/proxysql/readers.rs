@@ -26,7 +26,7 @@ pub(super) fn check_raw_rules(program: &Program, report: &mut Diagnostics<'_>) {
                 continue;
             }
             let is_meant = |user: &&String| rule.username.as_ref().is_none_or(|name| name == *user);
-            if let Some(user) = program.readers.iter().find(is_meant) {
+            if let Some(user) = program.readers.keys().find(is_meant) {
                 let what = format!(
                     "refuse what user {user}, who only reads (role: reader), sends and this rule takes; a `username` leaves \
                      the rule to other users"

@@ -108,6 +108,10 @@ impl Lowering<'_, '_> {
             lowering.reads_only(target)
         });
         for user in &audience.class.users {
+            if let Some(&origin) = self.input.program.readers.get(user) {
+                let what = "a SELECT that calls a stored function counts as a read: a pattern cannot tell that it writes";
+                self.report.difference(origin, "role", what);
+            }
             let address = Address::new(format!("users.{user}"));
             self.chains
                 .go(Draft::START, user, &address, user_rule(user), target);
@@ -377,7 +381,7 @@ fn home_of(input: Input<'_>, user: &User, maps: &[usize], usable: &[usize]) -> H
             scope.users.contains(&user.name) && scope.clusters.contains(cluster_name)
         })
         .collect();
-    let reads_only = program.readers.contains(&user.name);
+    let reads_only = program.readers.contains_key(&user.name);
     let follows = |&policy: &usize| !reads_only && program.roles[policy].scope.users.contains(&user.name);
     let policies: Vec<usize> = usable.iter().copied().filter(follows).collect();
     let reads = cluster.is_some_and(|cluster| cluster.reader.is_some())
