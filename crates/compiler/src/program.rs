@@ -13,7 +13,7 @@ mod user;
 
 pub(crate) use globals::Globals;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_ids::Lock;
 use shardwright_rules::{
