@@ -184,7 +184,7 @@ impl Program {
 
 /// Users who only read.
 fn readers(topology: &model::Topology) -> BTreeMap<String, OriginId> {
-    let users = topology.users.iter().filter(|user| user.role == Role::Reader);
+    let users = topology.users.iter().filter(|user| user.reads_only);
     users.map(|user| (user.name.to_string(), user.origin)).collect()
 }
 

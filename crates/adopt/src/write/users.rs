@@ -48,6 +48,8 @@ fn user(draft: &Draft, user: &UserDraft) -> Field {
         ("password", Some(secret(user.password.as_ref()))),
         ("cluster", Some(Yaml::text(&cluster.name))),
         ("role", (role == Role::Reader).then(|| Yaml::word(role.word()))),
+        // Its default hostgroup is one of readers; nothing is refused there.
+        ("reads_only", (role == Role::Reader).then(|| Yaml::word("false"))),
         ("schema", user.schema.as_ref().map(Yaml::text)),
         (
             "max_connections",

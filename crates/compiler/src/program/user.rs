@@ -1,7 +1,7 @@
 //! Users.
 
 use shardwright_rules::{ClientTls, EngineId, HostgroupId, SecretReference, User};
-use shardwright_topology::model::{Annotations, OriginId, Role, SecretSource, User as Account};
+use shardwright_topology::model::{Annotations, OriginId, SecretSource, User as Account};
 
 use crate::diagnostics::{DIFFERENCE, Diagnostics, UNSUPPORTED};
 use shardwright_diagnostics::Severity;
@@ -36,7 +36,7 @@ pub(super) fn user(user: &Account, default_hostgroup: HostgroupId, report: &mut 
         transaction_persistent: user.transaction_persistent,
         annotations_allowed: user.annotations == Annotations::Allow,
         // Elsewhere rules do it.
-        reads_only: user.role == Role::Reader && report.engine == EngineId::Bundled,
+        reads_only: user.reads_only && report.engine == EngineId::Bundled,
         tls: tls(user, report),
     }
 }

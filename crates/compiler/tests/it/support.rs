@@ -123,6 +123,7 @@ impl Build {
             },
             cluster,
             role: Role::Writer,
+            reads_only: false,
             schema: schema.map(Into::into),
             max_connections: 10_000,
             transaction_persistent: true,

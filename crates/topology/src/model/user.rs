@@ -16,9 +16,10 @@ pub struct User {
     pub password: Secret,
     /// The cluster for statements that nothing else places.
     pub cluster: ClusterId,
-    /// The servers that take its statements, on every cluster; the writer where not said. With readers, what is not provably
-    /// a read is refused.
+    /// The servers that take its statements where nothing else places them; the writer where not said.
     pub role: Role,
+    /// Readers take its statements on every cluster, and what is not provably a read is refused. Only with readers.
+    pub reads_only: bool,
     /// The schema of sessions that do not choose one.
     pub schema: Option<Arc<str>>,
     /// Most sessions of one proxy; 10000 where not said.

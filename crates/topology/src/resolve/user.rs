@@ -24,6 +24,11 @@ object! {
     )
     .or(Role::Writer)
     .page("See [Users who only read](#users-who-only-read).");
+    READS_ONLY: Bool = boolean(
+        "reads_only",
+        "Whether an account with `role: reader` is refused what is not a read, and reads from readers everywhere. With false, the role only chooses where statements go that nothing else places.",
+    )
+    .page("Only beside `role: reader`, where it is true if not written.");
     SCHEMA: Text = text("schema", "The schema of sessions that do not choose one.")
         .refers(refers::SCHEMAS);
     MAX_CONNECTIONS: Or<Count> = count(
@@ -115,6 +120,19 @@ pub(super) fn users(
     users
 }
 
+/// Whether an account only reads.
+fn reads_only(object: &Object<'_, '_>, role: Role, context: &mut Context<'_>) -> bool {
+    let reads_only = object.get(&user::READS_ONLY, context);
+    if role == Role::Reader {
+        return reads_only.unwrap_or(true);
+    }
+    if reads_only.is_some() {
+        let message = "`reads_only` is about accounts with `role: reader`";
+        object.error(NOT_TOGETHER, message, object.key_span(&user::READS_ONLY), context);
+    }
+    false
+}
+
 fn user(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Option<User> {
     object.require_all(&user::FIELDS, context);
     let password = secret(object, &user::PASSWORD, context);
@@ -125,8 +143,9 @@ fn user(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -
     let role = object.get(&user::ROLE, context);
     let transaction_persistent = object.get(&user::TRANSACTION_PERSISTENT, context);
     let annotations = object.get(&user::ANNOTATIONS, context);
-    if role == Role::Reader && annotations == Annotations::Allow {
-        let message = "`annotations: allow` lets the user choose any hostgroup, and `role: reader` says that it only reads";
+    let reads_only = reads_only(object, role, context);
+    if reads_only && annotations == Annotations::Allow {
+        let message = "`annotations: allow` lets the user choose any hostgroup, and `role: reader` says that it only reads, unless `reads_only: false` stands beside it";
         object.error(
             NOT_TOGETHER,
             message,
@@ -141,6 +160,7 @@ fn user(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -
         password: password?,
         cluster: cluster?,
         role,
+        reads_only,
         schema,
         max_connections,
         statement_timeout_ms,

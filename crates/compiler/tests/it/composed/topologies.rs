@@ -35,6 +35,8 @@ pub(crate) fn topology(number: u64) -> String {
     all
 }
 
+/// Users of readers, who are refused what is no read, or not.
+const READERS: [&str; 2] = [", role: reader", ", role: reader, reads_only: false"];
 /// Clusters that shards are on; `d1` has no reader.
 const CLUSTERS: [&str; 5] = ["c1", "c2", "c3", "c4", "d1"];
 
@@ -66,7 +68,7 @@ impl Text {
         for (at, name) in names[..count].iter().enumerate() {
             let home = dice.text(&["home", "home", "c1", "c2"]);
             let schema = dice.text(&["", ", schema: app", ", schema: app", ", schema: acct_0003"]);
-            let role = if dice.one_in(4) { ", role: reader" } else { "" };
+            let role = if dice.one_in(4) { dice.text(&READERS) } else { "" };
             writeln!(
                 self.users,
                 "  {name}: {{password: {{env: P}}, cluster: {home}{schema}{role}}}"
@@ -93,7 +95,7 @@ impl Text {
                 let prefix = group.prefix;
                 for key in ["01", "03", "40", "99"] {
                     let name = format!("{prefix}_{key}");
-                    let role = dice.text(&["", "", "", ", role: reader"]);
+                    let role = if dice.one_in(4) { dice.text(&READERS) } else { "" };
                     writeln!(
                         self.users,
                         "  {name}: {{password: {{env: P}}, cluster: home{role}}}"
