@@ -109,7 +109,7 @@ fn identity(opened: &Opened) -> Result<Identity, CommandError> {
         .into_iter()
         .find_map(|name| std::env::var(name).ok());
     Ok(Identity {
-        run: format!("{}-{digits}", now.strftime("%Y%m%d-%H%M%S")),
+        run: format!("{}-{digits}", now.strftime("%Y%m%d-%H%M%S-%3f")),
         by: format!(
             "{}@{}",
             user.unwrap_or_else(|| "somebody".to_owned()),

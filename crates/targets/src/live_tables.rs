@@ -11,6 +11,7 @@ use thiserror::Error;
 
 use crate::admin::{AdminAddress, Timeouts, open, reason};
 use crate::bundled::quoted;
+use crate::proxysql::marks_and_leases;
 
 /// Tables that change what a ProxySQL does and that no project holds.
 const BESIDE: [&str; 5] = [
@@ -113,8 +114,13 @@ fn queries(table: &Table) -> Vec<String> {
         return vec![format!("{runtime} WHERE {settable}")];
     }
     if table.name == QUERY_RULES.name {
-        let inactive = format!("SELECT {columns} FROM {} WHERE active = 0", table.name);
-        return vec![runtime, inactive];
+        // How projects that apply here know each other is no part of a rule set.
+        let others = format!("NOT ({})", marks_and_leases());
+        let inactive = format!(
+            "SELECT {columns} FROM {} WHERE active = 0 AND {others}",
+            table.name
+        );
+        return vec![format!("{runtime} WHERE {others}"), inactive];
     }
     vec![runtime]
 }

@@ -11,8 +11,8 @@ use super::Selection;
 /// hold something else by now.
 #[derive(Debug, ClapArgs)]
 #[command(
-    after_help = "Examples:\n  shardwright history\n  shardwright rollback 20261125-153012-7f3a1c20\n  \
-    shardwright rollback 20261125-153012-7f3a1c20 --auto-approve"
+    after_help = "Examples:\n  shardwright history\n  shardwright rollback 20261125-153012-480-7f3a1c20\n  \
+    shardwright rollback 20261125-153012-480-7f3a1c20 --auto-approve"
 )]
 pub(crate) struct Rollback {
     /// The run, as apply and history name it

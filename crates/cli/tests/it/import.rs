@@ -174,6 +174,29 @@ fn a_running_proxysql_becomes_a_project_without_a_difference() {
     // Nothing was changed there.
     let rows = proxysql.run(["SELECT COUNT(*) FROM mysql_query_rules"]).unwrap();
     assert_eq!(rows[0][0].as_deref(), Some("7"), "{rows:?}");
+    // Against its source the project has no difference; applied, it is what another import finds.
+    let diff = environment.run(["-C", "shop", "diff"]).unwrap();
+    assert_eq!(diff.code(), Some(0), "{}{}", diff.stdout, diff.stderr);
+    let applied = environment
+        .run(["-C", "shop", "apply", "--auto-approve"])
+        .unwrap();
+    assert_eq!(applied.code(), Some(0), "{}{}", applied.stdout, applied.stderr);
+    let again = environment.run([
+        "init",
+        "--from",
+        &source,
+        "--password-env",
+        "PX_ADMIN",
+        "again",
+        "--format",
+        "json",
+    ]);
+    let again = again.unwrap();
+    assert_eq!(again.code(), Some(0), "{}{}", again.stdout, again.stderr);
+    let proved = environment.run(["prove", "equivalent", "again", "shop"]).unwrap();
+    assert_eq!(proved.code(), Some(0), "{}{}", proved.stdout, proved.stderr);
+    let rules = std::fs::read_to_string(environment.project().join("again/topology/rules.yaml")).unwrap();
+    assert!(!rules.contains("rule_id: -"), "{rules}");
     environment.set("PX_ADMIN", "wrong");
     let wrong = environment
         .run(["import", &source, "--password-env", "PX_ADMIN", "-o", "other"])

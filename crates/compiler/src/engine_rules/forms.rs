@@ -264,7 +264,7 @@ pub(crate) fn statement_rules(wording: Wording) -> Vec<(PatternKind, &'static st
         (PatternKind::Beginning, "begin", begin(wording)),
         (PatternKind::Beginning, "xa", xa(wording)),
         (PatternKind::Beginning, "set", set(wording)),
-        (PatternKind::Through, "sets_the_server", sets_the_server()),
+        (PatternKind::Search, "sets_the_server", sets_the_server()),
         (PatternKind::Beginning, "like_setup", like_setup(wording)),
     ];
     for (name, rule) in setup(wording) {

@@ -156,6 +156,14 @@ pub(super) fn is_ours_to_keep(name: &RowName, row: &Row) -> bool {
     has_number && row.text("attributes").contains(MARK)
 }
 
+/// Which rows of `mysql_query_rules` are marks and leases, as a condition of SQLite; the same as [`is_ours_to_keep`].
+pub(crate) fn marks_and_leases() -> String {
+    let (first, last) = (MARK_IDS.start(), MARK_IDS.end());
+    format!(
+        "(rule_id = {LEASE_ID} OR rule_id BETWEEN {first} AND {last}) AND COALESCE(attributes, '') LIKE '%{MARK}%'"
+    )
+}
+
 fn rule(id: i64) -> RowName {
     RowName {
         table: TableName::of(&QUERY_RULES),

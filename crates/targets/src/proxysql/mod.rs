@@ -33,6 +33,7 @@ pub use hazards::codes;
 pub use journal::{End, Identity, Journal, JournalError, JournalLock, Phase, Run, RunRecord};
 pub use live::Live;
 pub use mark::Lease;
+pub(crate) use mark::marks_and_leases;
 pub use module::Module;
 pub use row::{KeyPart, Row, RowName, TableName};
 pub use session::{AdminSession, Found, Layer, SessionError};

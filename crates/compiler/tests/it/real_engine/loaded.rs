@@ -12,7 +12,7 @@ use shardwright_rules::{
 use shardwright_sql::{LexMode, ReadHazards, Shape};
 use shardwright_targets::emit;
 use shardwright_testkit::{ClientOptions, EngineClient, ProxySqlOptions, Reply, Rig};
-use shardwright_topology::model::{Project, Role};
+use shardwright_topology::model::Project;
 
 /// A compiled project on a real engine, with a numbered server for each of its hostgroups.
 pub(super) struct Loaded {
@@ -63,7 +63,7 @@ impl Loaded {
             reason: hostgroup.reason.clone(),
         });
         let users = project.topology.users.iter();
-        let readers = users.filter(|user| user.role == Role::Reader);
+        let readers = users.filter(|user| user.reads_only);
         let loaded = Self {
             readers: readers.map(|user| user.name.to_string()).collect(),
             refusing: RefusingServer::start(&ports.collect::<Vec<_>>()).unwrap(),
