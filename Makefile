@@ -11,9 +11,9 @@ FUZZ_VERSION := 0.13.2
 help: ## This list.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
 
-demo: ## Build in release mode and show a topology becoming routed statements; needs no database.
-	$(CARGO) build --release --locked --package shardwright
-	target/release/shardwright demo $(ARGS)
+demo: ## Build, and show a topology becoming routed statements; needs no database.
+	$(CARGO) build --profile demo --locked --package shardwright
+	target/demo/shardwright demo $(ARGS)
 
 test: packages check ## Install what tests need, then run the checks and every test.
 	$(CARGO) test --workspace --locked --no-fail-fast
