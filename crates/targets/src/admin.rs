@@ -144,6 +144,11 @@ fn driver_reason(error: &DriverError) -> String {
     }
 }
 
+/// A text as a literal of SQLite: a quote is written twice, and a backslash is a character.
+pub(crate) fn quoted(text: &str) -> String {
+    format!("'{}'", text.replace('\'', "''"))
+}
+
 pub(crate) fn printable(text: &str) -> String {
     let shown = |c: char| if c.is_control() { ' ' } else { c };
     text.chars().map(shown).collect()

@@ -7,7 +7,7 @@ use shardwright_rules::{Address, Configuration, FORMAT_VERSION};
 
 use shardwright_secrets::Secret;
 
-use crate::admin::{AdminAddress, MAX_PACKET_BYTES, Timeouts, open, printable, reason};
+use crate::admin::{AdminAddress, MAX_PACKET_BYTES, Timeouts, open, printable, quoted, reason};
 
 /// The column that names the project of a proxy.
 const OWNER: &str = "project";
@@ -145,11 +145,6 @@ fn observed(base: Base, json: &str) -> Result<Observed, String> {
         project,
         configuration: Some(configuration),
     })
-}
-
-/// A text as a literal: a quote is written twice, and a backslash is a character.
-pub(crate) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 fn apply_statement(plan: &TargetPlan, json: &str) -> String {

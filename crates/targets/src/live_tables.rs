@@ -9,8 +9,7 @@ use shardwright_rules::tables::{GLOBAL_VARIABLES, QUERY_RULES, SERVERS, TABLES, 
 use shardwright_secrets::Secret;
 use thiserror::Error;
 
-use crate::admin::{AdminAddress, Timeouts, open, reason};
-use crate::bundled::quoted;
+use crate::admin::{AdminAddress, Timeouts, open, quoted, reason};
 use crate::proxysql::marks_and_leases;
 
 /// Tables that change what a ProxySQL does and that no project holds.

@@ -7,8 +7,9 @@ use mysql::prelude::{FromRow, Queryable};
 use shardwright_plan::{Target, TargetError};
 use shardwright_rules::Address;
 
+use crate::admin::quoted;
 use crate::admin::reason;
-use crate::bundled::{BundledTarget, quoted};
+use crate::bundled::BundledTarget;
 
 /// A connection to a proxy's admin port.
 #[derive(Debug)]

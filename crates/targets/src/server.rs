@@ -9,8 +9,8 @@ use shardwright_rules::{Address, ServerTls};
 use shardwright_secrets::Secret;
 use thiserror::Error;
 
+use crate::admin::quoted;
 use crate::admin::reason;
-use crate::bundled::quoted;
 
 /// Where a server is, and how it is reached.
 #[derive(Clone, Debug)]

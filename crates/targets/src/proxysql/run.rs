@@ -12,8 +12,9 @@ use super::module::Module;
 use super::row::{Row, RowName, TableName};
 use super::session::{AdminSession, Layer, SessionError};
 use super::stages::{Stage, stages};
-use super::statements::{deletions, insertions, quoted, writings};
+use super::statements::{deletions, insertions, writings};
 use super::unloaded::unloaded;
+use crate::admin::quoted;
 
 /// How many rows a message names.
 const NAMED: usize = 10;

@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use super::row::{KeyPart, Row, RowName, TableName};
+use crate::admin::quoted;
 
 /// A statement is ended after this many bytes, far below any limit of SQLite or of packets.
 const STATEMENT_BYTES: usize = 256 << 10;
@@ -100,11 +101,6 @@ fn literal(value: &Value) -> String {
         Value::String(text) => quoted(text),
         other => other.to_string(),
     }
-}
-
-/// A literal of SQLite: a quote is doubled, and a backslash is a character.
-pub(super) fn quoted(text: &str) -> String {
-    format!("'{}'", text.replace('\'', "''"))
 }
 
 #[cfg(test)]
