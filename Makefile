@@ -57,7 +57,7 @@ long: packages ## The tests with many more cases (hours; with PROXYSQL_BIN again
 	PROPTEST_CASES=20000 SHARDWRIGHT_CONFORMANCE=1000000 CONFORMANCE_RULE_SETS=5000 \
 		SHARDWRIGHT_CLIENTS=all SHARDWRIGHT_CROWD=10000 SHARDWRIGHT_SOAK=1200 SHARDWRIGHT_TRIALS=20 \
 		SHARDWRIGHT_CAUSAL_TRIALS=5000 \
-		SHARDWRIGHT_SHIFTS=100 SHARDWRIGHT_KILLS=1000 \
+		SHARDWRIGHT_SHIFTS=100 SHARDWRIGHT_KILLS=1000 SHARDWRIGHT_FAULTS=1 \
 		$(CARGO) test --release --workspace --locked --no-fail-fast
 	SHARDWRIGHT_LAG_TRIALS=10 $(CARGO) test --release --locked --package shardwright-proxy --test it -- \
 		--test-threads=1 --nocapture lag_trials::durable throttle_signals
