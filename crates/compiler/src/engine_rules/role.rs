@@ -1,7 +1,7 @@
 //! Read/write policies: only what is provably a read leaves the writer.
 
 use shardwright_diagnostics::Severity;
-use shardwright_rules::{EngineRule, Finder, MapStep, ReadSelection, RoleStep, Scope};
+use shardwright_rules::{Address, EngineRule, Finder, MapStep, ReadSelection, RoleStep, Scope};
 
 use super::chains::{Branch, Chains, Target};
 use super::forms;
@@ -269,15 +269,7 @@ fn select_reads(
     match &section.step.reads {
         ReadSelection::All => chains.go(chain, "read", address, read_away, reader),
         ReadSelection::Except(scopes) => {
-            for (at, scope) in scopes.iter().enumerate() {
-                let branch = Branch {
-                    name: &format!("except{at}."),
-                    address,
-                    conditions: &conditions(scope),
-                    yes: writer,
-                };
-                last = chains.branch(last, branch);
-            }
+            last = branches(chains, chain, ("except", address), scopes, conditions, writer);
             chains.go(last, "read", address, read_away, reader);
         }
         ReadSelection::Only(_) => {
@@ -322,17 +314,28 @@ fn select_only(
             Target::Jump(away)
         }
     };
-    let mut among = only;
-    for (at, scope) in scopes.iter().enumerate() {
+    let among = branches(chains, only, ("only", address), scopes, conditions, reader);
+    chains.go(among, "rest", address, EngineRule::default(), writer);
+}
+
+/// A branch to `yes` for each scope, one behind the other; where what is in none of them goes on.
+fn branches(
+    chains: &mut Chains,
+    chain: ChainRef,
+    (name, address): (&str, &Address),
+    scopes: &[Scope],
+    conditions: &dyn Fn(&Scope) -> Conditions,
+    yes: Target,
+) -> ChainRef {
+    scopes.iter().enumerate().fold(chain, |last, (at, scope)| {
         let branch = Branch {
-            name: &format!("only{at}."),
+            name: &format!("{name}{at}."),
             address,
             conditions: &conditions(scope),
-            yes: reader,
+            yes,
         };
-        among = chains.branch(among, branch);
-    }
-    chains.go(among, "rest", address, EngineRule::default(), writer);
+        chains.branch(last, branch)
+    })
 }
 
 /// Whether two policies say the same, apart from whose statements and clusters they are about.

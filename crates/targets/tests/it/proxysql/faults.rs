@@ -72,6 +72,18 @@ fn statements(rig: &Rig, new: &Configuration) -> Vec<String> {
     network.statements()
 }
 
+/// The state of the old configuration, which is there in the end, that of the new one, and the statements that lead to it.
+fn there_and_back(rig: &Rig, old: &Configuration, new: &Configuration) -> [Vec<String>; 3] {
+    rig.applied(old);
+    let before = state(rig);
+    let sent = statements(rig, new);
+    let after = state(rig);
+    assert_ne!(before, after);
+    rig.applied(old);
+    assert_eq!(state(rig), before);
+    [before, after, sent]
+}
+
 fn is_sampled(number: usize, statement: &str) -> bool {
     let is_of_interest = statement.starts_with("LOAD") || statement.starts_with("SAVE MYSQL Q");
     std::env::var_os("SHARDWRIGHT_FAULTS").is_some() || is_of_interest || number.is_multiple_of(29)
@@ -83,13 +95,7 @@ fn a_connection_that_fails_leaves_the_former_state_or_the_new_one() {
         return;
     };
     let (old, new) = (configuration(OLD), configuration(NEW));
-    rig.applied(&old);
-    let before = state(&rig);
-    let sent = statements(&rig, &new);
-    let after = state(&rig);
-    assert_ne!(before, after);
-    rig.applied(&old);
-    assert_eq!(state(&rig), before);
+    let [before, after, sent] = there_and_back(&rig, &old, &new);
     let all = sent.iter().enumerate();
     let numbers: Vec<usize> = all
         .filter(|(number, statement)| is_sampled(*number, statement))
@@ -153,11 +159,7 @@ fn a_network_that_stays_broken_is_a_reported_mixture_that_is_finished_or_taken_b
         return;
     };
     let (old, new) = (configuration(OLD), configuration(NEW));
-    rig.applied(&old);
-    let before = state(&rig);
-    let sent = statements(&rig, &new);
-    let after = state(&rig);
-    rig.applied(&old);
+    let [before, after, sent] = there_and_back(&rig, &old, &new);
     for (word, way) in [
         ("LOAD MYSQL SERVERS", Way::Back),
         ("LOAD MYSQL QUERY RULES", Way::Forward),
