@@ -30,8 +30,8 @@ pub(crate) use self::targets::{Foreign, Ownership, Selection};
 /// Write MySQL routing as YAML, check it, and apply it.
 ///
 /// shardwright compiles a topology (clusters, users, shard maps, read/write policies, throttles) to query rules and
-/// hostgroups, proves what can be proved about them, shows what would change, and applies it in one step to the bundled
-/// proxy. Commands about files never open a socket.
+/// hostgroups, proves what can be proved about them, shows what would change, and applies it to the bundled
+/// proxy in one step, or to ProxySQL, where what fails is taken back. Commands about files never open a socket.
 #[derive(Debug, Parser)]
 #[command(
     name = "shardwright",
