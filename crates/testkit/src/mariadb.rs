@@ -134,6 +134,12 @@ impl MariaDb {
         launch::socket_path(self.directory.path())
     }
 
+    /// Whose server it is.
+    #[must_use]
+    pub fn flavour(&self) -> &Flavour {
+        &self.options.flavour
+    }
+
     /// The server's process id.
     #[must_use]
     pub fn process_id(&self) -> u32 {

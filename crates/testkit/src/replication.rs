@@ -1,4 +1,4 @@
-//! A MariaDB primary with replicas.
+//! A primary with replicas, of MariaDB or MySQL.
 
 use std::time::Duration;
 
@@ -20,7 +20,7 @@ pub struct Replication {
 }
 
 /// The account of replicas; every server lets it in.
-const ACCOUNT: &str = "CREATE USER IF NOT EXISTS 'replica'@'%' IDENTIFIED BY 'replica'; \
+pub(crate) const ACCOUNT: &str = "CREATE USER IF NOT EXISTS 'replica'@'%' IDENTIFIED BY 'replica'; \
                        GRANT REPLICATION SLAVE ON *.* TO 'replica'@'%'";
 
 /// When the primary acknowledges a commit.
@@ -66,12 +66,9 @@ impl Replication {
     ) -> Result<Self, LaunchError> {
         let mut servers = Vec::new();
         for number in 1..=count {
-            let mut options = options
-                .clone()
-                .arg(format!("--server-id={number}"))
-                .arg("--log-bin")
-                .arg("--log-slave-updates")
-                .arg("--sync-binlog=0");
+            let mut options = options.clone().arg(format!("--server-id={number}"));
+            let logged = options.flavour.logged().iter().map(|word| (*word).to_owned());
+            options.extra_args.extend(logged);
             if acknowledges == Acknowledges::WithReplica {
                 options.extra_args.extend(SEMI_SYNCHRONOUS.map(str::to_owned));
             }
@@ -106,13 +103,19 @@ impl Replication {
     pub fn follow(&self, at: usize, source: usize) {
         let address = self.servers[source].address();
         let (host, port) = (address.ip(), address.port());
-        let sql = format!(
-            "SET GLOBAL read_only = 1; STOP SLAVE; CHANGE MASTER TO MASTER_HOST = '{host}', MASTER_PORT = {port}, \
-             MASTER_USER = 'replica', MASTER_PASSWORD = 'replica', MASTER_USE_GTID = slave_pos, \
-             MASTER_CONNECT_RETRY = 1; START SLAVE"
-        );
+        let sql = match self.servers[at].flavour().is_mysql() {
+            false => format!(
+                "STOP SLAVE; CHANGE MASTER TO MASTER_HOST = '{host}', MASTER_PORT = {port}, MASTER_USER = 'replica', \
+                 MASTER_PASSWORD = 'replica', MASTER_USE_GTID = slave_pos, MASTER_CONNECT_RETRY = 1; START SLAVE"
+            ),
+            true => format!(
+                "STOP REPLICA; CHANGE REPLICATION SOURCE TO SOURCE_HOST = '{host}', SOURCE_PORT = {port}, \
+                 SOURCE_USER = 'replica', SOURCE_PASSWORD = 'replica', SOURCE_AUTO_POSITION = 1, \
+                 GET_SOURCE_PUBLIC_KEY = 1, SOURCE_CONNECT_RETRY = 1; START REPLICA"
+            ),
+        };
         self.servers[at]
-            .run(sql)
+            .run(format!("SET GLOBAL read_only = 1; {sql}"))
             .expect("a server that becomes a replica");
     }
 
@@ -123,17 +126,23 @@ impl Replication {
     /// When the server does not take it.
     pub fn promote(&self, at: usize) {
         let server = &self.servers[at];
+        let (replica, waits) = match server.flavour().is_mysql() {
+            false => ("SLAVE", "MASTER_GTID_WAIT"),
+            true => ("REPLICA", "WAIT_FOR_EXECUTED_GTID_SET"),
+        };
         server
-            .run("STOP SLAVE IO_THREAD")
+            .run(format!("STOP {replica} IO_THREAD"))
             .expect("a replica that is promoted");
         // What it has received is lost once it forgets its source.
         let received = self.received(at);
         eventually(APPLIES_WITHIN, || {
-            let waited = server.run(format!("SELECT MASTER_GTID_WAIT('{received}', 1)"));
+            let waited = server.run(format!("SELECT {waits}('{received}', 1)"));
             waited.is_ok_and(|rows| rows[0][0].as_deref() == Some("0"))
         });
         server
-            .run("STOP SLAVE; RESET SLAVE ALL; SET GLOBAL read_only = 0")
+            .run(format!(
+                "STOP {replica}; RESET {replica} ALL; SET GLOBAL read_only = 0"
+            ))
             .expect("a replica that is promoted");
     }
 
@@ -145,20 +154,22 @@ impl Replication {
     pub fn most_advanced(&self, replicas: impl IntoIterator<Item = usize>) -> usize {
         let number = |at: &usize| -> u64 {
             let position = self.received(*at);
-            let last = position.rsplit('-').next();
+            let last = position.rsplit(['-', ':']).next();
             last.and_then(|number| number.parse().ok()).unwrap_or_default()
         };
         replicas.into_iter().max_by_key(number).expect("a replica")
     }
 
-    /// What a replica has received, as a GTID position of one domain.
+    /// What a replica has received, as a GTID position of one domain or a set of one server.
     fn received(&self, at: usize) -> String {
         let mut root = self.servers[at].root().expect("a replica answers");
-        let status: Option<Row> = root
-            .query_first("SHOW SLAVE STATUS")
-            .expect("the state of a replica");
+        let (sql, column) = match self.servers[at].flavour().is_mysql() {
+            false => ("SHOW SLAVE STATUS", "Gtid_IO_Pos"),
+            true => ("SHOW REPLICA STATUS", "Retrieved_Gtid_Set"),
+        };
+        let status: Option<Row> = root.query_first(sql).expect("the state of a replica");
         status
-            .and_then(|status| status.get::<String, _>("Gtid_IO_Pos"))
+            .and_then(|status| status.get::<String, _>(column))
             .unwrap_or_default()
     }
 }

@@ -3,18 +3,19 @@
 //! A read with `/* read */` goes to readers by a rule of its own, which asks for nothing: it shows what readers have. A replica
 //! whose applier waits for a lock, and a Galera server whose provider is paused, are behind for certain.
 
+use std::io::Write as _;
 use std::time::Duration;
 
-use mysql::Conn;
 use mysql::prelude::Queryable;
+use mysql::{Conn, LocalInfileHandler};
 use shardwright_rules::{
     Body, ClusterKind, Configuration, EngineRule, NativeStep, ReadSelection, RoleStep, Rule, Scope,
 };
-use shardwright_testkit::{Galera, MariaDb, Replication, eventually, text_rows};
+use shardwright_testkit::{ClientOptions, Galera, MariaDb, Replication, eventually, text_rows};
 
 use crate::galera;
 use crate::roles::{mariadb, prepare, replication, setup};
-use crate::support::{PATIENCE, Setup, TestProxy, rule, start, value};
+use crate::support::{PASSWORD, PATIENCE, Setup, TestProxy, USER, rule, start, value};
 
 /// Writes and reads of each free run.
 const ROUNDS: u64 = 150;
@@ -143,9 +144,25 @@ const WRITES: [&[&str]; 12] = [
     ],
 ];
 
+/// A client that has a file of two rows.
+fn with_file(proxy: &TestProxy) -> Conn {
+    let options = ClientOptions {
+        user: USER,
+        password: PASSWORD,
+        schema: Some("t"),
+    };
+    let file = LocalInfileHandler::new(|_, stream| stream.write_all(b"5\n6\n"));
+    let options = options
+        .tcp(proxy.running().listen_address())
+        .local_infile_handler(Some(file));
+    Conn::new(options).unwrap()
+}
+
 /// Runs each way to write while readers stand still, and sees what the session reads then.
-fn every_way(proxy: &TestProxy, writer: &MariaDb) {
-    for texts in WRITES {
+pub(crate) fn every_way(proxy: &TestProxy, writer: &MariaDb) {
+    let is_mysql = writer.flavour().is_mysql();
+    let known = |texts: &&[&str]| !(is_mysql && texts[0].starts_with("EXECUTE IMMEDIATE"));
+    for texts in WRITES.into_iter().filter(known) {
         let mut client = proxy.connect(Some("t"));
         for text in texts {
             text_rows(&mut client, text).unwrap();
@@ -160,6 +177,19 @@ fn every_way(proxy: &TestProxy, writer: &MariaDb) {
         let prepared: Option<u64> = client.exec_first(&read, ()).unwrap();
         assert_eq!(prepared.unwrap().to_string(), written, "{texts:?}, prepared");
     }
+    // From a file of the client's.
+    let mut client = with_file(proxy);
+    client
+        .query_drop("LOAD DATA LOCAL INFILE 'a' INTO TABLE t.t (at)")
+        .unwrap();
+    let written = writer.run("SELECT COUNT(*) FROM t.t").unwrap();
+    let on_reader = count_on_reader(&mut proxy.connect(None));
+    assert_ne!(
+        Some(on_reader),
+        written[0][0],
+        "LOAD DATA: the reader is not behind"
+    );
+    assert_eq!(Some(count(&mut client)), written[0][0]);
     // In the binary protocol, and after COM_RESET_CONNECTION.
     let mut client = proxy.connect(Some("t"));
     let insert = client.prep("INSERT INTO t.t (at) VALUES (?)").unwrap();
@@ -170,7 +200,7 @@ fn every_way(proxy: &TestProxy, writer: &MariaDb) {
 }
 
 /// Writes and reads in turn while servers follow as they can; how many of the reads were stale, with and without.
-fn free_run(proxy: &TestProxy, rounds: u64) -> (u64, u64) {
+pub(crate) fn free_run(proxy: &TestProxy, rounds: u64) -> (u64, u64) {
     let mut client = proxy.connect(Some("t"));
     client
         .query_drop("REPLACE INTO t.t (id, at) VALUES (1, 0)")
@@ -205,7 +235,7 @@ fn port_of_reader(client: &mut Conn) -> String {
 }
 
 /// Waits until reads are served by the reader.
-fn served_by(proxy: &TestProxy, reader: &MariaDb) {
+pub(crate) fn served_by(proxy: &TestProxy, reader: &MariaDb) {
     let port = reader.port().to_string();
     eventually(PATIENCE, || {
         let mut client = proxy.connect(None);

@@ -31,6 +31,7 @@ mod leaks;
 mod ledger;
 mod listeners;
 mod maps;
+mod on_mysql;
 mod pauses;
 mod prepared;
 mod prompt_errors;

@@ -116,6 +116,20 @@ impl Flavour {
         }
     }
 
+    /// With these, a server writes a binary log that others can follow by GTID.
+    #[must_use]
+    pub fn logged(&self) -> &'static [&'static str] {
+        match self {
+            Self::MariaDb => &["--log-bin", "--log-slave-updates", "--sync-binlog=0"],
+            Self::MySql(_) => &[
+                "--log-bin",
+                "--gtid-mode=ON",
+                "--enforce-gtid-consistency=ON",
+                "--sync-binlog=0",
+            ],
+        }
+    }
+
     /// How CREATE USER names a password.
     pub(super) fn identified(&self, password: &str) -> String {
         match self {

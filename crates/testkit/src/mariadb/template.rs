@@ -39,10 +39,16 @@ fn server_user() -> Result<Option<(u32, u32)>, LaunchError> {
     Ok(Some((user.uid.as_raw(), user.gid.as_raw())))
 }
 
+/// Which server of MySQL's it is. Without the file, a server makes itself another identity, and two can replicate.
+const IDENTITY: &str = "auto.cnf";
+
 fn copy_tree(from: &Path, to: &Path, owner: Option<(u32, u32)>) -> io::Result<()> {
     fs::create_dir(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
+        if entry.file_name() == IDENTITY {
+            continue;
+        }
         let target = to.join(entry.file_name());
         if entry.file_type()?.is_dir() {
             copy_tree(&entry.path(), &target, owner)?;
