@@ -107,7 +107,8 @@ impl BackendError {
     }
 }
 
-/// A connection that is logged in. Dropping it closes it.
+/// A connection that is logged in. Dropping it closes it. Large, and handed over several times for a statement: so it lies
+/// behind a pointer.
 pub(crate) struct Backend {
     pub(crate) channel: Channel,
     pub(crate) scanner: ResponseScanner,
@@ -205,14 +206,14 @@ pub(crate) async fn dial(member: &MemberRuntime, at: Option<IpAddr>) -> std::io:
 
 impl Connect<'_> {
     /// Opens the connection and logs in.
-    pub(crate) async fn open(self, timeout: Duration) -> Result<Backend, ConnectFailure> {
+    pub(crate) async fn open(self, timeout: Duration) -> Result<Box<Backend>, ConnectFailure> {
         match tokio::time::timeout(timeout, self.open_untimed()).await {
             Ok(opened) => opened,
             Err(_) => Err(ConnectFailure::Timeout(timeout)),
         }
     }
 
-    async fn open_untimed(self) -> Result<Backend, ConnectFailure> {
+    async fn open_untimed(self) -> Result<Box<Backend>, ConnectFailure> {
         let socket = dial(self.member, self.at).await?;
         let peer = socket.peer_ip();
         if let Some(peer) = peer {
@@ -229,7 +230,7 @@ impl Connect<'_> {
                 "its sql_mode has ANSI_QUOTES or NO_BACKSLASH_ESCAPES, under which statements cannot be routed",
             ));
         }
-        Ok(Backend {
+        Ok(Box::new(Backend {
             channel,
             scanner: ResponseScanner::new(BASE | self.key.shaping),
             member: self.member.clone(),
@@ -256,7 +257,7 @@ impl Connect<'_> {
             may_have_warnings: false,
             exchanges: 0,
             _permit: self.permit,
-        })
+        }))
     }
 
     async fn log_in(&self, channel: &mut Channel) -> Result<LoggedIn, ConnectFailure> {

@@ -31,7 +31,7 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct MemberPool {
     /// Used most recently last.
-    idle: Vec<Backend>,
+    idle: Vec<Box<Backend>>,
     waiters: VecDeque<Rc<Notify>>,
 }
 
@@ -45,7 +45,7 @@ pub(crate) struct MemberFigures {
 impl Pool {
     /// Takes an idle connection that fits: the one the session used last, else the one used most recently. Connections
     /// that the server has closed, or said something on unasked, are dropped on the way.
-    pub(crate) fn take(&self, member: u64, key: &PoolKey, preference: Preference) -> Option<Backend> {
+    pub(crate) fn take(&self, member: u64, key: &PoolKey, preference: Preference) -> Option<Box<Backend>> {
         let mut members = self.members.borrow_mut();
         let idle = &mut members.get_mut(&member)?.idle;
         loop {
@@ -57,7 +57,7 @@ impl Pool {
                 None => idle
                     .iter()
                     .rposition(|backend| backend.last_session == preference.session && fits(backend))
-                    .or_else(|| idle.iter().rposition(fits)),
+                    .or_else(|| idle.iter().rposition(|backend| fits(backend))),
             }?;
             let mut backend = idle.remove(position);
             if is_silent(&mut backend) {
@@ -67,7 +67,7 @@ impl Pool {
     }
 
     /// Takes the idle connection that has this id.
-    pub(crate) fn take_with(&self, id: &Rc<InsertId>) -> Option<Backend> {
+    pub(crate) fn take_with(&self, id: &Rc<InsertId>) -> Option<Box<Backend>> {
         let mut members = self.members.borrow_mut();
         let idle = &mut members.get_mut(&id.member)?.idle;
         let position = idle.iter().position(|backend| backend.has_this(id))?;
@@ -91,7 +91,7 @@ impl Pool {
 
     /// Gives a connection back that is as a session must find it. It is closed instead when a session on another
     /// worker waits for one and none on this worker does.
-    pub(crate) fn give(&self, mut backend: Backend) {
+    pub(crate) fn give(&self, mut backend: Box<Backend>) {
         let mut members = self.members.borrow_mut();
         let pool = members.entry(backend.member.number).or_default();
         if pool.waiters.is_empty() && backend.member.waiting.load(Ordering::Relaxed) > 0 {
@@ -208,11 +208,11 @@ mod tests {
             }
         }
 
-        fn backend(&mut self, serial: u64, last_session: u64, key: PoolKey) -> Backend {
+        fn backend(&mut self, serial: u64, last_session: u64, key: PoolKey) -> Box<Backend> {
             let (ours, theirs) = UnixStream::pair().unwrap();
             self.servers.push(theirs);
             let permit = self.member.permits.clone().try_acquire_owned().unwrap();
-            let mut backend = Backend::for_tests(ours, self.member.clone(), permit, key, Scratch::new());
+            let mut backend = Box::new(Backend::for_tests(ours, self.member.clone(), permit, key, Scratch::new()));
             backend.serial = serial;
             backend.last_session = last_session;
             backend

@@ -33,7 +33,7 @@ pub(crate) struct SyncConnections(RefCell<FxHashMap<u64, Rc<Line>>>);
 /// Those to one server.
 struct Line {
     places: Semaphore,
-    idle: RefCell<Vec<Backend>>,
+    idle: RefCell<Vec<Box<Backend>>>,
 }
 
 /// What a server is asked for, and with whose account.
@@ -115,7 +115,7 @@ impl SyncConnections {
 }
 
 impl SyncRequest<'_> {
-    async fn connect(&self, patience: Duration) -> Option<Backend> {
+    async fn connect(&self, patience: Duration) -> Option<Box<Backend>> {
         let connect = Connect {
             member: self.member,
             at: None,

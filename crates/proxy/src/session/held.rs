@@ -20,7 +20,7 @@ const OF_INNODB: &[u8] = b"SELECT 1 FROM information_schema.SCHEMATA LIMIT 1";
 /// A backend connection that a session has.
 pub(super) struct Held {
     pub(super) hostgroup: HostgroupId,
-    pub(super) backend: Backend,
+    pub(super) backend: Box<Backend>,
     /// Why it stays with the session.
     pub(super) holds: Holds,
     /// When brief holds end.
@@ -29,7 +29,7 @@ pub(super) struct Held {
 
 impl Held {
     /// A connection that nothing holds yet.
-    pub(super) fn new(hostgroup: HostgroupId, backend: Backend) -> Self {
+    pub(super) fn new(hostgroup: HostgroupId, backend: Box<Backend>) -> Self {
         Self {
             hostgroup,
             backend,

@@ -47,7 +47,7 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    pub(super) async fn connection(&self, previous: Option<Previous>) -> Result<Backend, CheckoutError> {
+    pub(super) async fn connection(&self, previous: Option<Previous>) -> Result<Box<Backend>, CheckoutError> {
         if let Some(previous) = previous.filter(|_| self.requirements.asks) {
             return self.previous_connection(previous);
         }
@@ -99,7 +99,7 @@ impl Search<'_> {
         group: &HostgroupMembers,
         even_avoided: bool,
         deadline: Instant,
-    ) -> Result<Result<Backend, String>, CheckoutError> {
+    ) -> Result<Result<Box<Backend>, String>, CheckoutError> {
         let mut reason = None;
         for attempt in 0..=group.members.len() {
             let random = self.worker.random();
@@ -139,7 +139,7 @@ impl Search<'_> {
     }
 
     /// The connection that ran the statement that is asked about, if nobody has used it since.
-    fn previous_connection(&self, previous: Previous) -> Result<Backend, CheckoutError> {
+    fn previous_connection(&self, previous: Previous) -> Result<Box<Backend>, CheckoutError> {
         let serial = previous
             .serial
             .filter(|_| previous.hostgroup == self.requirements.hostgroup);
@@ -153,7 +153,7 @@ impl Search<'_> {
     }
 
     /// The connection on which a trigger may have set variables, if nobody has used it since.
-    pub(super) fn connection_of_variables(&self, place: Place) -> Result<Backend, CheckoutError> {
+    pub(super) fn connection_of_variables(&self, place: Place) -> Result<Box<Backend>, CheckoutError> {
         let taken = self.idle(place.member, Some(place.serial));
         taken.ok_or_else(|| CheckoutError::Refused(lost()))
     }
@@ -168,7 +168,7 @@ impl Search<'_> {
     }
 
     /// An idle connection to the member; one in a schema where none is needed, if that is all there is.
-    fn idle(&self, member: u64, only: Option<u64>) -> Option<Backend> {
+    fn idle(&self, member: u64, only: Option<u64>) -> Option<Box<Backend>> {
         let session = self.session;
         let take = |has_schema| {
             let key = self.key(has_schema);
@@ -184,7 +184,7 @@ impl Search<'_> {
         &self,
         member: &Arc<MemberRuntime>,
         deadline: Instant,
-    ) -> Result<Backend, NotConnected> {
+    ) -> Result<Box<Backend>, NotConnected> {
         loop {
             if let Some(backend) = self.idle(member.number, None) {
                 return Ok(backend);
@@ -220,7 +220,7 @@ impl Search<'_> {
         &self,
         member: &Arc<MemberRuntime>,
         permit: OwnedSemaphorePermit,
-    ) -> Result<Backend, NotConnected> {
+    ) -> Result<Box<Backend>, NotConnected> {
         let Some(credentials) = &self.login.user.credentials else {
             return Err(NotConnected::Refused(
                 errors::ACCESS_DENIED.with("the user's secret cannot be resolved"),

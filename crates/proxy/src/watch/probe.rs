@@ -26,7 +26,7 @@ const COLLATION: u8 = 45;
 pub(super) struct Probe {
     of: Watched,
     runtime: Arc<MemberRuntime>,
-    connection: Option<Backend>,
+    connection: Option<Box<Backend>>,
     /// How often the host name had come to lead elsewhere when it was opened.
     moves: u32,
     /// Looks in a row that took too long.
@@ -134,7 +134,7 @@ impl Probe {
     async fn ask(
         &mut self,
         watcher: &Watcher,
-        mut connection: Backend,
+        mut connection: Box<Backend>,
     ) -> Result<(ServerSight, Measures), BackendError> {
         let questions = watcher.questions(&self.of);
         let seen = questions::look(&mut connection, &self.of.kind, &questions, PATIENCE).await?;
@@ -142,7 +142,7 @@ impl Probe {
         Ok(seen)
     }
 
-    async fn connect(&self, watcher: &Watcher) -> Result<Backend, Failure> {
+    async fn connect(&self, watcher: &Watcher) -> Result<Box<Backend>, Failure> {
         let Some(account) = watcher.snapshot().monitor.clone() else {
             return Err(Failure::Refused(
                 "the monitor's secret cannot be resolved".to_owned(),
