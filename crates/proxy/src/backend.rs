@@ -207,7 +207,7 @@ pub(crate) async fn dial(member: &MemberRuntime, at: Option<IpAddr>) -> std::io:
 impl Connect<'_> {
     /// Opens the connection and logs in.
     pub(crate) async fn open(self, timeout: Duration) -> Result<Box<Backend>, ConnectFailure> {
-        match tokio::time::timeout(timeout, self.open_untimed()).await {
+        match tokio::time::timeout(timeout, Box::pin(self.open_untimed())).await {
             Ok(opened) => opened,
             Err(_) => Err(ConnectFailure::Timeout(timeout)),
         }

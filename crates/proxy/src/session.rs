@@ -140,7 +140,19 @@ pub(crate) struct Arrival {
 }
 
 /// Serves a client from its greeting to its end.
+///
+/// A future is as large as the largest thing that it may wait for, also while it waits for nothing but the next command. So
+/// what a session seldom does is kept behind pointers, here and below, and the whole of a command as long as that takes.
 pub(crate) async fn serve(worker: Rc<Worker>, arrival: Arrival) {
+    let Some(mut session) = Box::pin(begin(worker, arrival)).await else {
+        return;
+    };
+    session.run().await;
+    session.held.release_all(&session.worker);
+}
+
+/// Logs a client in; `None`: it is not served.
+async fn begin(worker: Rc<Worker>, arrival: Arrival) -> Option<Session> {
     let Arrival {
         connection_id,
         handle,
@@ -149,7 +161,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, arrival: Arrival) {
         listener,
         mut login_permit,
     } = arrival;
-    let Some(accepted) = login::arrive(
+    let accepted = login::arrive(
         &worker,
         &mut channel,
         connection_id,
@@ -157,10 +169,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, arrival: Arrival) {
         &listener,
         &mut login_permit,
     )
-    .await
-    else {
-        return;
-    };
+    .await?;
     drop(login_permit);
     handle.log_in(accepted.login.user.name.clone());
     let mut settings = Settings::new(accepted.schema);
@@ -189,10 +198,11 @@ pub(crate) async fn serve(worker: Rc<Worker>, arrival: Arrival) {
     };
     let welcomed = session.welcome(accepted.names_schema, accepted.seq).await;
     // Compression begins once, behind the OK of the login; that of COM_CHANGE_USER is compressed already.
-    if welcomed.and_then(|()| session.client.begin_compression()).is_ok() {
-        session.run().await;
+    if welcomed.and_then(|()| session.client.begin_compression()).is_err() {
+        session.held.release_all(&session.worker);
+        return None;
     }
-    session.held.release_all(&session.worker);
+    Some(session)
 }
 
 impl Session {
@@ -202,7 +212,7 @@ impl Session {
                 Woken::Command => {
                     bump(&self.worker.counters.totals.questions);
                     let mut frame = std::mem::take(&mut self.client.frame);
-                    let flow = self.command(&frame).await;
+                    let flow = Box::pin(self.command(&frame)).await;
                     frame.clear();
                     self.client.frame = frame;
                     flow
@@ -230,9 +240,9 @@ impl Session {
                 Ok((query, text)) => self.query(text, query).await,
                 Err(error) => self.client.send_error(seq, &malformed(error)).await,
             },
-            Command::InitDb(name) => self.init_db(name, seq).await,
-            Command::FieldList { table, .. } => self.field_list(table, frame).await,
-            Command::StmtPrepare(text) => self.prepare(text, seq).await,
+            Command::InitDb(name) => Box::pin(self.init_db(name, seq)).await,
+            Command::FieldList { table, .. } => Box::pin(self.field_list(table, frame)).await,
+            Command::StmtPrepare(text) => Box::pin(self.prepare(text, seq)).await,
             Command::StmtExecute {
                 statement_id,
                 flags,
@@ -247,7 +257,7 @@ impl Session {
             Command::StmtReset(id) => self.reset_statement(id, seq).await,
             Command::StmtFetch { statement_id, rows } => self.fetch(statement_id, rows, seq).await,
             Command::ResetConnection => self.reset_connection(seq).await,
-            Command::ChangeUser(body) => self.change_user(body, seq).await,
+            Command::ChangeUser(body) => Box::pin(self.change_user(body, seq)).await,
             Command::Statistics => self.statistics(seq).await,
             Command::SetOption { multi_statements } => {
                 self.client.takes_several = multi_statements;

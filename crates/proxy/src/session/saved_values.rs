@@ -29,7 +29,7 @@ impl Session {
         let text = statement.text();
         let mut edits = Vec::new();
         for asked in to_be_asked(text, statement.mode()) {
-            let Some(value) = self.value_of(statement, &asked).await? else {
+            let Some(value) = Box::pin(self.value_of(statement, &asked)).await? else {
                 return Ok(None);
             };
             let span = asked.span;

@@ -66,7 +66,7 @@ impl Session {
                     frame: &frame,
                     ..query
                 };
-                self.decide_and_run(&statement, query).await
+                Box::pin(self.decide_and_run(&statement, query)).await
             }
             None => self.decide_and_run(&statement, query).await,
         }
@@ -80,11 +80,11 @@ impl Session {
             Err(error) => return self.refuse(seq, &error).await,
         };
         let decision = self.decide(statement);
-        match decision.outcome {
+        match &decision.outcome {
             Decided::Route(route) => self.run_routed(statement, route, set, query).await,
-            Decided::Reject(rejection) => match self.destination_of_question(statement, &rejection) {
-                Some(route) => self.run_routed(statement, route, set, query).await,
-                None => self.reject(seq, &rejection).await,
+            Decided::Reject(rejection) => match self.destination_of_question(statement, rejection) {
+                Some(route) => Box::pin(self.run_routed(statement, &route, set, query)).await,
+                None => self.reject(seq, rejection).await,
             },
             Decided::Answer { message } => {
                 if let Err(error) = self.note_pending(statement) {
@@ -155,13 +155,13 @@ impl Session {
     async fn run_routed(
         &mut self,
         statement: &Statement<'_>,
-        route: Destination,
+        route: &Destination,
         set: Option<SetPlan>,
         query: Query<'_>,
     ) -> Flow {
         let seq = query.frame.next_seq();
         if statement.shape().class == StatementClass::Use {
-            return self.use_schema(statement, seq).await;
+            return Box::pin(self.use_schema(statement, seq)).await;
         }
         let is_open = self.held.transaction().is_some();
         if let Some(plan) = set
@@ -170,15 +170,15 @@ impl Session {
             .filter(|plan| !self.is_told_by_server(plan))
         {
             if let Some(names) = &plan.names
-                && let Some(error) = self.names_error(names, route.hostgroup).await?
+                && let Some(error) = Box::pin(self.names_error(names, route.hostgroup)).await?
             {
                 return self.refuse(seq, &error).await;
             }
             return self.keep_set(plan, statement.text(), seq).await;
         }
-        let routed = self.routed_statement(statement, &route, set);
+        let routed = self.routed_statement(statement, route, set);
         let own_frame;
-        let query = match self.sent_text(statement, &route) {
+        let query = match self.sent_text(statement, route) {
             Some(sent) => {
                 own_frame = query.frame_of(&sent);
                 Query {
@@ -333,7 +333,7 @@ impl Session {
     /// A connection for a statement whose tables are what the router took them for.
     pub(super) async fn obtain(&mut self, routed: &RoutedStatement<'_>) -> Result<Held, CheckoutError> {
         let mut held = match routed.effects.causal {
-            true => self.check_out_caught_up(&routed.requirements).await?,
+            true => Box::pin(self.check_out_caught_up(&routed.requirements)).await?,
             false => self.check_out(&routed.requirements).await?,
         };
         match self.confirm(&mut held, routed).await {
