@@ -212,7 +212,13 @@ mod tests {
             let (ours, theirs) = UnixStream::pair().unwrap();
             self.servers.push(theirs);
             let permit = self.member.permits.clone().try_acquire_owned().unwrap();
-            let mut backend = Box::new(Backend::for_tests(ours, self.member.clone(), permit, key, Scratch::new()));
+            let mut backend = Box::new(Backend::for_tests(
+                ours,
+                self.member.clone(),
+                permit,
+                key,
+                Scratch::new(),
+            ));
             backend.serial = serial;
             backend.last_session = last_session;
             backend

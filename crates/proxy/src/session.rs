@@ -198,7 +198,10 @@ async fn begin(worker: Rc<Worker>, arrival: Arrival) -> Option<Session> {
     };
     let welcomed = session.welcome(accepted.names_schema, accepted.seq).await;
     // Compression begins once, behind the OK of the login; that of COM_CHANGE_USER is compressed already.
-    if welcomed.and_then(|()| session.client.begin_compression()).is_err() {
+    if welcomed
+        .and_then(|()| session.client.begin_compression())
+        .is_err()
+    {
         session.held.release_all(&session.worker);
         return None;
     }
@@ -312,4 +315,23 @@ impl Session {
 /// The error for a command that is too short.
 fn malformed(error: DecodeError) -> MysqlError {
     errors::MALFORMED_PACKET.with(format_args!("Malformed communication packet: {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::serve;
+
+    fn size_of_future<A, B, F: Future>(_: impl FnOnce(A, B) -> F) -> usize {
+        size_of::<F>()
+    }
+
+    /// Thousands of clients wait at once, and each has a future of this size.
+    #[test]
+    fn a_session_that_waits_is_small() {
+        let size = size_of_future(serve);
+        assert!(
+            size <= 1536,
+            "{size} bytes: keep what is seldom done behind a pointer"
+        );
+    }
 }
