@@ -33,7 +33,7 @@ impl Difference {
     }
 }
 
-const REFUSES: &str = "a shard map refuses executions of prepared statements by this hostgroup";
+const REFUSES: &str = "executions of prepared statements are refused by this hostgroup";
 const MONITOR_MOVES: &str = "the monitor moves servers between the writers and the readers by itself";
 const GROUP_WEIGHTS: &str = "weights of Galera and group replication rank the writers, so no two are equal";
 const GALERA_OUT: &str = "the monitor sets servers of Galera back to ONLINE, so one that is out has no row";

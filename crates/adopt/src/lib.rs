@@ -7,6 +7,7 @@
 //!
 //! Nothing is read or written here: files are values, and passwords stay beside them.
 
+pub mod accounts;
 mod build;
 mod differences;
 pub mod draft;

@@ -11,11 +11,14 @@ mod fast_routing;
 mod keyed;
 mod matches;
 mod policies;
+mod reasons;
+mod routes;
 mod timeouts;
 
 use std::collections::BTreeSet;
 
-use shardwright_prover::equivalence::{Difference, Equivalence, equivalence};
+use shardwright_prover::Budget;
+use shardwright_prover::equivalence::{Difference, Equivalence, Means, equivalence_by};
 use shardwright_rules::{Configuration, Decision, Outcome};
 use shardwright_topology::default_value;
 
@@ -30,6 +33,8 @@ const MOST_SHOWN: usize = 100;
 const LEAST_ATTEMPTS: usize = 20;
 const MOST_ATTEMPTS: usize = 400;
 const MOST_COMPILED: usize = 60_000;
+/// How many of so many parts of the prover's budget an attempt may take; all attempts of an import may take it once.
+const PART_OF_BUDGET: u32 = 16;
 
 /// Rules that became an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,11 +45,11 @@ pub struct Lift {
     pub rules: BTreeSet<u32>,
 }
 
-/// A rule that a recogniser took for a part of an object, and that is none.
+/// A rule that stays in the engine's own columns.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Resisted {
-    /// The object.
-    pub address: String,
+    /// The object that it was tried as; none where there is no such object.
+    pub address: Option<String>,
     /// The rule.
     pub rule: u32,
     /// Why the rule stays as it is.
@@ -56,7 +61,7 @@ pub struct Resisted {
 pub struct Lifted {
     /// What was lifted, in the order of the recognisers.
     pub lifts: Vec<Lift>,
-    /// What could not be.
+    /// Every other active rule, by its number.
     pub resisted: Vec<Resisted>,
     /// Clusters that were joined of two hostgroups.
     pub joined: Vec<String>,
@@ -71,12 +76,16 @@ pub struct Lifted {
 pub(crate) enum Edit {
     /// An object is added, or takes the place of one with the same address.
     Object(ObjectDraft),
+    /// These are the objects of a section.
+    Section(&'static [&'static str], Vec<ObjectDraft>),
     /// Statements of a user have a limit.
     Timeout { user: String, limit_ms: u32 },
 }
 
 /// The changes of a draft that take the place of some of its rules.
 type Edits = dyn Fn(&Draft, &[&RuleDraft]) -> Vec<Edit>;
+/// The objects that some rules became.
+type Lifts = dyn Fn(&Draft, &[&RuleDraft]) -> Vec<Lift>;
 
 /// Rules that one object could say, and what the object is for a part of them.
 pub(crate) struct Group {
@@ -86,6 +95,8 @@ pub(crate) struct Group {
     pub(crate) rules: Vec<Vec<u32>>,
     /// The changes, instead of these rules.
     pub(crate) edits: Box<Edits>,
+    /// The objects, where they are several; none for the one at the address.
+    pub(crate) lifts: Option<Box<Lifts>>,
 }
 
 /// Lifts what can be proved equal; gives the project in which it is.
@@ -101,15 +112,23 @@ pub(crate) fn lift(source: &Configuration, draft: &mut Draft, built: &mut Built)
         draft,
         built,
         attempts,
+        steps: Budget::default().steps,
         lifted: Lifted::default(),
     };
     lifting.join_clusters();
-    for recogniser in [keyed::groups, policies::groups, timeouts::groups, effects::groups] {
+    for recogniser in [
+        keyed::groups,
+        policies::groups,
+        routes::groups,
+        timeouts::groups,
+        effects::groups,
+    ] {
         for group in recogniser(lifting.draft) {
             lifting.lift(&group);
         }
     }
     lifting.fast_routing();
+    lifting.say_why();
     lifting.lifted
 }
 
@@ -119,6 +138,8 @@ struct Lifting<'l> {
     built: &'l mut Built,
     /// Projects that may still be compiled.
     attempts: usize,
+    /// Steps that proofs may still take.
+    steps: u64,
     lifted: Lifted,
 }
 
@@ -126,20 +147,71 @@ impl Lifting<'_> {
     /// Lifts what it can of a group.
     fn lift(&mut self, group: &Group) {
         let mut kept = Vec::new();
-        if self.whole(group, &group.rules.concat(), &mut kept).is_err()
-            && let Some(run) = self.longest_run(&group.rules.concat())
-        {
-            self.run(group, run, &mut kept);
+        if self.whole(group, &group.rules.concat(), &mut kept).is_err() {
+            if let Some(run) = self.longest_run(&group.rules.concat()) {
+                self.run(group, run, &mut kept);
+            }
+            if kept.is_empty() && group.lifts.is_some() {
+                self.longest_end(group, &mut kept);
+            }
         }
         let is_open = |ids: &&Vec<u32>| !kept.iter().any(|rule| ids.contains(&rule.id));
         let open: Vec<Vec<u32>> = group.rules.iter().filter(is_open).cloned().collect();
         self.group(group, &open, &mut kept);
-        if !kept.is_empty() {
-            self.lifted.lifts.push(Lift {
+        if kept.is_empty() {
+            return;
+        }
+        match &group.lifts {
+            Some(lifts) => {
+                let lifts = lifts(self.draft, &kept.iter().collect::<Vec<_>>());
+                self.lifted.lifts.extend(lifts);
+            }
+            None => self.lifted.lifts.push(Lift {
                 address: group.address.clone(),
                 rules: kept.into_iter().map(|rule| rule.id).collect(),
-            });
+            }),
         }
+    }
+
+    /// Lifts as many of the last rules of a group as can be lifted at once: rules that stay come first, so that those behind
+    /// them keep their order.
+    fn longest_end(&mut self, group: &Group, kept: &mut Vec<RuleDraft>) {
+        // The end from `first` on is not equal, or not tried; the one from `last` on is the longest that is known to be.
+        let (mut first, mut last) = (0, group.rules.len());
+        while last - first > 1 {
+            let middle = (first + last) / 2;
+            match self.whole(group, &group.rules[middle..last].concat(), kept) {
+                Ok(()) => last = middle,
+                Err(_) => first = middle,
+            }
+        }
+    }
+
+    /// Gives each rule that stays a reason: what was tried last, or what it does that no object says.
+    fn say_why(&mut self) {
+        let stays = |rule: &&RuleDraft| rule.is_active;
+        let stay: BTreeSet<u32> = self
+            .draft
+            .rules
+            .iter()
+            .filter(stays)
+            .map(|rule| rule.id)
+            .collect();
+        self.lifted.resisted.retain(|one| stay.contains(&one.rule));
+        let mut said: BTreeSet<u32> = BTreeSet::new();
+        // Of several objects that were tried for a rule, the last one says the most.
+        self.lifted.resisted.reverse();
+        self.lifted.resisted.retain(|one| said.insert(one.rule));
+        for rule in self.draft.rules.iter().filter(stays) {
+            if said.insert(rule.id) {
+                self.lifted.resisted.push(Resisted {
+                    address: None,
+                    rule: rule.id,
+                    why: reasons::reason(self.draft, rule),
+                });
+            }
+        }
+        self.lifted.resisted.sort_by_key(|one| one.rule);
     }
 
     /// The most rules of a group that follow each other, where others stand behind them. What is lifted stands behind all
@@ -195,7 +267,7 @@ impl Lifting<'_> {
         };
         match units {
             [unit] => self.lifted.resisted.extend(unit.iter().map(|rule| Resisted {
-                address: group.address.clone(),
+                address: Some(group.address.clone()),
                 rule: *rule,
                 why: why.clone(),
             })),
@@ -240,7 +312,17 @@ impl Lifting<'_> {
             .checked_sub(1)
             .ok_or("not tried: so many rules of so large a rule set are not tried one by one")?;
         let built = build(attempt).map_err(|refused| refused.reason())?;
-        match equivalence(self.source, built.configuration()) {
+        let budget = Budget::part(PART_OF_BUDGET);
+        let means = Means {
+            budget: Budget {
+                steps: budget.steps.min(self.steps),
+                ..budget
+            },
+            ..Means::default()
+        };
+        let (answer, spent) = equivalence_by(self.source, built.configuration(), &means);
+        self.steps = self.steps.saturating_sub(spent.steps);
+        match answer {
             Equivalence::Proved => Ok(built),
             Equivalence::Refuted { differences, .. } => Err(differences
                 .first()
@@ -306,6 +388,10 @@ fn apply(draft: &mut Draft, edit: Edit) {
         Edit::Object(object) => {
             draft.objects.retain(|other| other.address() != object.address());
             draft.objects.push(object);
+        }
+        Edit::Section(section, objects) => {
+            draft.objects.retain(|other| other.section != section);
+            draft.objects.extend(objects);
         }
         Edit::Timeout { user, limit_ms } => {
             let user = draft.users.iter_mut().find(|own| own.name == user);

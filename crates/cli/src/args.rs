@@ -8,6 +8,7 @@ mod runs;
 mod serve;
 mod simulate;
 mod switchover;
+mod sync_users;
 mod targets;
 
 use std::path::PathBuf;
@@ -25,6 +26,7 @@ pub(crate) use self::runs::{History, Rollback, Status};
 pub(crate) use self::serve::{Proxy, ProxyLimits, Refuse};
 pub(crate) use self::simulate::{LagUnit, Simulate};
 pub(crate) use self::switchover::Switchover;
+pub(crate) use self::sync_users::SyncUsers;
 pub(crate) use self::targets::{Foreign, Ownership, Selection};
 
 /// Write MySQL routing as YAML, check it, and apply it.
@@ -100,6 +102,7 @@ pub(crate) enum Command {
     Demo(Demo),
     Init(Init),
     Import(Import),
+    SyncUsers(SyncUsers),
     Fmt(Fmt),
     Validate(Validate),
     Lint(Lint),

@@ -184,6 +184,13 @@ const REFUSALS: &[CodeDoc] = &[
          pass. Everything else is refused: writes, locking reads, CALL, functions that are not known to be harmless (bundled),\n\
          XA, and SET of what is not the session's own. Use an account with `role: writer` for it.\n",
     ),
+    page(
+        "SW364",
+        "an execution that a route refuses",
+        "A route of the topology refuses the statement (`refuse`). Queries and preparations get the words of the route. On\n\
+         ProxySQL, the execution of a statement that was prepared before the route was there gets this code. Prepare the\n\
+         statement again to see the words.\n",
+    ),
 ];
 
 const fn page(code: &'static str, title: &'static str, page: &'static str) -> CodeDoc {

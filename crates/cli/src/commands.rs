@@ -25,6 +25,7 @@ mod show;
 mod simulate;
 mod status;
 mod switchover;
+mod sync_users;
 mod test;
 mod traffic;
 mod validate;
@@ -41,6 +42,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Demo(args) => demo::run(args, ui),
         Command::Init(args) => init::run(args, global, ui),
         Command::Import(args) => import::run(args, global, ui),
+        Command::SyncUsers(args) => sync_users::run(args, global, ui),
         Command::Fmt(args) => fmt::run(args, global, ui),
         Command::Validate(args) => validate::run(args, global, ui),
         Command::Lint(args) => lint::run(args, global, ui),

@@ -285,7 +285,11 @@ pub(crate) fn plan(
             .assess(&observed, desired)
             .map_err(|error| unreachable(&error))?;
         let part = TargetPlan::assessed(target.name(), &observed, desired, assessment, hazards(built));
-        parts.push((part.for_project(project), built.configuration.clone()));
+        let owner = match (foreign, &observed.project) {
+            (Foreign::Compare, None) => None,
+            _ => project,
+        };
+        parts.push((part.for_project(owner), built.configuration.clone()));
     }
     if foreign == Foreign::Refuse && !refused.is_empty() {
         let message = format!("refused; nothing was changed\n  {}", refused.join("\n  "));

@@ -1,7 +1,7 @@
 //! The bundled engine: one ordered list of raw rules and native steps.
 //!
 //! The program and the plans of its maps go in, rules in order come out ([`lower`]). A map is a native step, which looks its
-//! keys up, unless its plan lays it out in rules ([`rule_maps`]).
+//! keys up, unless its plan lays it out in rules ([`rule_maps`]). Routes are rules.
 
 mod rule_maps;
 
@@ -33,6 +33,12 @@ pub(crate) fn lower(
 /// The whole order.
 fn list<'p>(program: &'p Program, origins: &Origins, report: &mut Diagnostics<'_>) -> Vec<ListEntry<'p>> {
     let mut list: Vec<ListEntry<'_>> = Vec::new();
+    list.extend(
+        program
+            .statement_routes
+            .first()
+            .map(|route| ListEntry::Routes(route.origin)),
+    );
     list.extend(steps(&program.maps, |map| NativeStep::Map(map.clone())));
     list.extend(steps(&program.roles, |role| {
         NativeStep::Role(Box::new(role.clone()))

@@ -29,6 +29,7 @@ mod role_groups;
 mod role_split;
 mod schema_map;
 mod schema_names;
+mod statement_routes;
 mod tree;
 mod user_map;
 

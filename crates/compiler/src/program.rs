@@ -9,6 +9,7 @@ pub(crate) mod patterns;
 mod policy;
 mod raw;
 mod scope;
+pub(crate) mod statement_route;
 mod user;
 
 pub(crate) use globals::Globals;
@@ -25,6 +26,7 @@ use shardwright_topology::model::{self as model, BlockPlace, OnUnsupported, Orig
 use crate::diagnostics::Diagnostics;
 use effects::Effect;
 use firewall::UserFirewall;
+use statement_route::StatementEnd;
 
 /// Everything that routes, before it is laid out in rules.
 #[derive(Clone, Debug)]
@@ -39,6 +41,8 @@ pub(crate) struct Program {
     pub readers: BTreeMap<String, OriginId>,
     /// A map stands before those that its `otherwise` leads to; else written order.
     pub maps: Vec<Section<Box<MapStep>>>,
+    /// In written order; the first that matches counts.
+    pub statement_routes: Vec<Section<StatementEnd>>,
     /// In written order.
     pub roles: Vec<Section<RoleStep>>,
     /// The policies that send what they match to readers, whatever it is.
@@ -125,10 +129,18 @@ impl Program {
         let mut users: Vec<User> = topology
             .users
             .iter()
-            .map(|user| user::user(user, hostgroup_of(user.cluster, user.role), report))
+            .map(|user| {
+                let cluster = topology.cluster(user.cluster);
+                let hostgroup = match user.server_name(cluster) {
+                    Some(name) => hostgroup(&clusters, &name, Role::Writer),
+                    None => hostgroup_of(user.cluster, user.role),
+                };
+                user::user(user, hostgroup, report)
+            })
             .collect();
         users.sort_by(|a, b| a.name.cmp(&b.name));
         let maps = map::sections(topology, report);
+        let statement_routes = statement_route::routes(topology, report);
         let roles = policy::roles(topology, report);
         let unproven = policy::unproven(topology, report);
         let effects = effects::effects(topology, &hostgroup_of, report);
@@ -141,6 +153,7 @@ impl Program {
             users,
             readers: readers(topology),
             maps,
+            statement_routes,
             roles,
             unproven,
             effects,

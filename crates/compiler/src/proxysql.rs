@@ -84,7 +84,8 @@ pub(crate) fn lower(
         reference_users,
         unguarded,
     } = lowering.sections(end);
-    if !raw_in_front {
+    // Routes come before maps, whatever statements a map usually gets.
+    if !raw_in_front && program.statement_routes.is_empty() {
         in_front.extend(unguarded);
     }
     in_front.extend(guards);
@@ -144,7 +145,7 @@ fn in_order(
     for entry in order {
         match entry {
             ListEntry::Block(block) => sequence.block(block, last.filter(|_| compiled)),
-            ListEntry::Step(..) | ListEntry::Compiled(..) | ListEntry::Mark(_) => {
+            ListEntry::Step(..) | ListEntry::Compiled(..) | ListEntry::Routes(_) | ListEntry::Mark(_) => {
                 if let Some(guards) = guards.take() {
                     guard::report_late_guards(program, &guards, report);
                     sequence.chain(Draft::START, guards);
@@ -181,7 +182,8 @@ fn in_order(
 fn compiled_rules(program: &Program) -> ListEntry<'_> {
     let address = Address::new("query_rules");
     let marker = DraftRule::engine("rest".to_owned(), &address, EngineRule::default());
-    let first = program.maps.first().map(|map| map.origin);
+    let first = program.statement_routes.first().map(|route| route.origin);
+    let first = first.or_else(|| program.maps.first().map(|map| map.origin));
     match first.or_else(|| program.roles.first().map(|policy| policy.origin)) {
         Some(first) => ListEntry::Compiled(first, marker),
         None => ListEntry::Mark(marker),

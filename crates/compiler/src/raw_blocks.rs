@@ -14,6 +14,8 @@ pub(crate) enum ListEntry<'p> {
     Step(OriginId, DraftRule),
     /// Everything that is compiled, which begins with an object: a block may stand in front of it, not inside.
     Compiled(OriginId, DraftRule),
+    /// All routes, the first of which is this: a block may stand in front of them, not inside.
+    Routes(OriginId),
     /// A mark that is no object's.
     Mark(DraftRule),
 }
@@ -71,6 +73,7 @@ fn index_of(order: &[ListEntry<'_>], at: BlockPlace, origins: &Origins) -> Optio
             ListEntry::Block(block) => block.origin == object,
             ListEntry::Step(origin, _) => *origin == object,
             ListEntry::Compiled(origin, _) => behind == 0 && *origin == object,
+            ListEntry::Routes(origin) => behind == 0 && *origin == object,
             ListEntry::Mark(_) => false,
         });
         if let Some(index) = index {

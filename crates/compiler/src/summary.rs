@@ -160,6 +160,7 @@ pub(crate) fn refused(refusal: Refusal) -> &'static str {
         Refusal::Unreadable => "refused: ends inside a literal or a comment",
         Refusal::RefusedShard => "refused: the shard takes nothing",
         Refusal::ReadsOnly => "refused: more than a read",
+        Refusal::Route => "refused by a route",
     }
 }
 

@@ -168,6 +168,10 @@ fn told(variables: &Variables<'_>, problems: &mut Problems) {
             problems.push(Diagnostic::error(SYNTAX, what).at(variables.whole, ""));
         }
     }
+    if let Some(login) = variables.value("LOGIN_FILE") {
+        let what = format!("accounts are in {login}, which is encrypted and not read: add their passwords");
+        problems.push(Diagnostic::info(IGNORED, what).at(variables.place("LOGIN_FILE"), ""));
+    }
     if let Some(user) = variables.value("CLUSTER_USERNAME") {
         let what = format!("the account {user} is for proxysql-admin, and is no user of the proxy");
         problems.push(Diagnostic::info(IGNORED, what).at(variables.place("CLUSTER_USERNAME"), ""));

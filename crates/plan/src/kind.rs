@@ -27,6 +27,8 @@ pub enum ObjectKind {
     Shard,
     /// `read_write_policies.NAME`
     Policy,
+    /// `routes.NAME`
+    Route,
     /// `throttles.NAME`
     Throttle,
     /// `pooling.exceptions.NAME`
@@ -58,6 +60,7 @@ impl ObjectKind {
             (Some("shard_maps"), _, Some("shards")) => Self::Shard,
             (Some("shard_maps"), ..) => Self::ShardMap,
             (Some("read_write_policies"), ..) => Self::Policy,
+            (Some("routes"), ..) => Self::Route,
             (Some("throttles"), ..) => Self::Throttle,
             (Some("pooling"), ..) => Self::PoolingException,
             (Some("caches"), ..) => Self::Cache,
@@ -81,6 +84,7 @@ impl ObjectKind {
             Self::ShardMap => ("shard map", "shard maps"),
             Self::Shard => ("shard", "shards"),
             Self::Policy => ("read/write policy", "read/write policies"),
+            Self::Route => ("route", "routes"),
             Self::Throttle => ("throttle", "throttles"),
             Self::PoolingException => ("pooling exception", "pooling exceptions"),
             Self::Cache => ("cache", "caches"),
@@ -100,13 +104,14 @@ impl ObjectKind {
             Self::User => 2,
             Self::ShardMap | Self::Shard => 3,
             Self::Policy => 4,
-            Self::Throttle => 5,
-            Self::PoolingException => 6,
-            Self::Cache => 7,
-            Self::Mirror => 8,
-            Self::Firewall => 9,
-            Self::QueryRule => 10,
-            Self::Other => 11,
+            Self::Route => 5,
+            Self::Throttle => 6,
+            Self::PoolingException => 7,
+            Self::Cache => 8,
+            Self::Mirror => 9,
+            Self::Firewall => 10,
+            Self::QueryRule => 11,
+            Self::Other => 12,
         }
     }
 }

@@ -33,11 +33,13 @@ pub enum Refusal {
     RefusedShard,
     /// The statement is not provably a read, and its user only reads.
     ReadsOnly,
+    /// A route refuses the statement.
+    Route,
 }
 
 impl Refusal {
     /// Every reason there is.
-    pub const ALL: [Refusal; 13] = [
+    pub const ALL: [Refusal; 14] = [
         Refusal::MissingKey,
         Refusal::UnknownKey,
         Refusal::ConflictingKeys,
@@ -51,6 +53,7 @@ impl Refusal {
         Refusal::Unreadable,
         Refusal::RefusedShard,
         Refusal::ReadsOnly,
+        Refusal::Route,
     ];
 
     /// The code to look up.
@@ -69,6 +72,7 @@ impl Refusal {
             Refusal::Unreadable => "SW361",
             Refusal::RefusedShard => "SW362",
             Refusal::ReadsOnly => "SW363",
+            Refusal::Route => "SW364",
         }
     }
 
@@ -95,6 +99,7 @@ impl Refusal {
             Refusal::NotABaseTable => self.message("the statement names a view"),
             Refusal::RefusedShard => self.message(&format!("shard map {map} refuses this {key}")),
             Refusal::ReadsOnly => self.message(READS_ONLY),
+            Refusal::Route => self.message(ROUTE_REFUSES),
         }
     }
 
@@ -123,6 +128,9 @@ impl Refusal {
 
 /// What is refused of users who only read.
 pub const READS_ONLY: &str = "the user only reads (role: reader), and the statement is not provably a read, session setup or a transaction";
+
+/// What executions of prepared statements are told that a route refuses.
+pub const ROUTE_REFUSES: &str = "a route refuses the statement";
 
 /// A key of a shard that is refused, in the words of the topology. `shard` is its short name: `tenants/t42`.
 pub fn refused_shard(shard: &str, why: &str) -> String {

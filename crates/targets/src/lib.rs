@@ -13,4 +13,4 @@ pub use bundled::BundledTarget;
 pub use live_tables::{LiveTables, LiveTablesError, live_tables};
 pub use pausing::{ProxyAdmin, Unfinished, WatchedServer};
 pub use proxysql::ProxySqlTarget;
-pub use server::{ReplicaStatus, Server, ServerAddress, ServerError};
+pub use server::{ReplicaStatus, Server, ServerAccount, ServerAddress, ServerError};

@@ -1,5 +1,7 @@
 //! A server that is given another role: what it says of its replication, and what it is told.
 
+mod accounts;
+
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -8,6 +10,8 @@ use mysql::{Conn, OptsBuilder, Row, SslOpts, Value};
 use shardwright_rules::{Address, ServerTls};
 use shardwright_secrets::Secret;
 use thiserror::Error;
+
+pub use accounts::ServerAccount;
 
 use crate::admin::quoted;
 use crate::admin::reason;

@@ -1,9 +1,11 @@
 //! Rules that only mark statements: delays as throttles, shared connections as pooling exceptions, cached results, copies.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use shardwright_rules::{HostgroupId, Role, Words};
 
 use super::matches::{conditions, name, only_does};
-use super::{Edit, Group};
+use super::{Edit, Group, Lift};
 use crate::draft::{Draft, ObjectDraft, RuleDraft};
 use crate::names::Names;
 use crate::write::duration;
@@ -19,10 +21,11 @@ struct Effect {
     fields: Vec<Field>,
 }
 
-/// One group for each rule: the objects have names of their own.
+/// One group for each section: of several delays of one statement the longest counts, so that all of them may be equal where
+/// one of them is not.
 pub(super) fn groups(draft: &Draft) -> Vec<Group> {
     let mut names = Names::default();
-    let mut groups = Vec::new();
+    let mut sections: BTreeMap<&'static [&'static str], BTreeMap<u32, ObjectDraft>> = BTreeMap::new();
     for rule in draft
         .rules
         .iter()
@@ -40,13 +43,37 @@ pub(super) fn groups(draft: &Draft) -> Vec<Group> {
             section: effect.section,
             field: Field::new(name(rule, &mut names), Yaml::Map(fields)),
         };
-        groups.push(Group {
-            address: object.address(),
-            rules: vec![vec![rule.id]],
-            edits: Box::new(move |_, _| vec![Edit::Object(object.clone())]),
-        });
+        sections
+            .entry(effect.section)
+            .or_default()
+            .insert(rule.id, object);
     }
-    groups
+    sections
+        .into_iter()
+        .map(|(section, objects)| group(section, objects))
+        .collect()
+}
+
+fn group(section: &'static [&'static str], objects: BTreeMap<u32, ObjectDraft>) -> Group {
+    let addresses: BTreeMap<u32, String> = objects
+        .iter()
+        .map(|(id, object)| (*id, object.address()))
+        .collect();
+    Group {
+        address: section.join("."),
+        rules: objects.keys().map(|id| vec![*id]).collect(),
+        lifts: Some(Box::new(move |_, rules| {
+            let lift = |rule: &&RuleDraft| Lift {
+                address: addresses[&rule.id].clone(),
+                rules: BTreeSet::from([rule.id]),
+            };
+            rules.iter().map(lift).collect()
+        })),
+        edits: Box::new(move |_, rules| {
+            let object = |rule: &&RuleDraft| objects[&rule.id].clone();
+            rules.iter().map(object).map(Edit::Object).collect()
+        }),
+    }
 }
 
 fn effect(draft: &Draft, rule: &RuleDraft) -> Option<Effect> {

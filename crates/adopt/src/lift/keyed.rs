@@ -96,6 +96,7 @@ fn group(draft: &Draft, key: Key) -> Option<Group> {
     Some(Group {
         address: format!("shard_maps.by_{}", key.word()),
         rules: units.into_values().collect(),
+        lifts: None,
         edits: Box::new(move |draft, rules| edits(draft, key, rules)),
     })
 }
@@ -127,7 +128,8 @@ fn pinned<'d>(draft: &'d Draft, key: Key, rule: &'d RuleDraft) -> Option<(&'d st
         ..rule.clone()
     };
     let (cluster, role) = draft.place(HostgroupId(row.destination_hostgroup?))?;
-    let is_plain = conditions(draft, row).is_some()
+    let is_plain = !row.negate_match_pattern
+        && conditions(draft, row).is_some()
         && key.is_all(&bare.row)
         && row.apply
         && only_does(row, &["destination_hostgroup", "apply"]);

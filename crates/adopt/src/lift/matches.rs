@@ -8,12 +8,13 @@ use crate::names::{Names, slug};
 use crate::yaml::{Field, Yaml};
 
 /// The fields of a `match` that asks for what a rule asks for; none where a `match` cannot. A rule without conditions has
-/// none.
+/// none. A pattern that must not match is an exception.
 pub(crate) fn conditions(draft: &Draft, row: &EngineRule) -> Option<Vec<Field>> {
     let has_patterns = row.match_digest.is_some() || row.match_pattern.is_some();
-    if has_patterns && (row.negate_match_pattern || row.re_modifiers != Modifiers::default()) {
+    if has_patterns && row.re_modifiers != Modifiers::default() {
         return None;
     }
+    let negated = row.negate_match_pattern;
     let mut fields = Vec::new();
     for column in RULE_COLUMNS.iter().filter(|column| column.is_condition_of(row)) {
         let Some(value) = column.get(row) else { continue };
@@ -29,6 +30,10 @@ pub(crate) fn conditions(draft: &Draft, row: &EngineRule) -> Option<Vec<Field>> 
                 ("listeners", Yaml::texts([&listener.name]))
             }
             ("digest", Value::Digest(digest)) => ("digest", Yaml::texts([digest_text(digest)])),
+            ("match_digest", Value::Text(pattern)) if negated => ("except_match_digest", Yaml::text(pattern)),
+            ("match_pattern", Value::Text(pattern)) if negated => {
+                ("except_match_pattern", Yaml::text(pattern))
+            }
             (name @ ("match_digest" | "match_pattern"), Value::Text(pattern)) => (name, Yaml::text(pattern)),
             _ => return None,
         };
@@ -53,7 +58,14 @@ pub(crate) fn only_does(row: &EngineRule, columns: &[&str]) -> bool {
 /// What people would call what a rule does: its comment, its pattern, its user.
 pub(crate) fn name(rule: &RuleDraft, names: &mut Names) -> String {
     let row = &rule.row;
-    let texts = [&row.comment, &row.match_digest, &row.match_pattern, &row.username];
+    let texts = [
+        &row.comment,
+        &row.match_digest,
+        &row.match_pattern,
+        &row.username,
+        &row.schemaname,
+        &row.client_addr,
+    ];
     let mut wanted: Vec<String> = texts
         .into_iter()
         .flatten()
@@ -79,6 +91,7 @@ fn words(pattern: &str) -> String {
         }
     };
     let words: String = without.chars().map(letter).collect();
-    let words: Vec<&str> = words.split_whitespace().take(5).collect();
+    let has_letters = |word: &&str| word.chars().any(|c| c.is_ascii_alphanumeric());
+    let words: Vec<&str> = words.split_whitespace().filter(has_letters).take(5).collect();
     words.join("-")
 }

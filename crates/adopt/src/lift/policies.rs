@@ -1,9 +1,10 @@
 //! Rules that send statements to the readers of a cluster, as its read/write policy.
 //!
 //! Such rules go by a pattern and prove nothing: the policy says `allow_on_readers: [unproven]`, which is one word to delete
-//! when the team wants provable reads only.
+//! when the team wants provable reads only. Rules in front that keep some of these statements on the writer, as
+//! `^SELECT.*FOR UPDATE$` does, are exceptions of the policy.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_rules::{HostgroupId, Role};
 
@@ -15,16 +16,30 @@ use crate::yaml::{Field, Yaml};
 const SECTION: &[&str] = &["read_write_policies"];
 const REASON: &str = "imported: these patterns decided where reads go";
 
+/// Exceptions are repeated for each kind of reads; where they would be more than this, routes are easier to read.
+const MOST_EXCEPTIONS: usize = 16;
+
 /// One group for each cluster with readers.
 pub(super) fn groups(draft: &Draft) -> Vec<Group> {
     let mut rules: BTreeMap<&str, Vec<Vec<u32>>> = BTreeMap::new();
-    for rule in draft
-        .rules
-        .iter()
-        .filter(|rule| rule.is_active && rule.flag_in == 0)
-    {
+    let active = || {
+        draft
+            .rules
+            .iter()
+            .filter(|rule| rule.is_active && rule.flag_in == 0)
+    };
+    for rule in active() {
         if let Some(cluster) = reader_of(draft, rule) {
             rules.entry(&cluster.name).or_default().push(vec![rule.id]);
+        }
+    }
+    for (cluster, reads) in &mut rules {
+        let last = reads.last().map_or(0, |ids| ids[0]);
+        let stays = |rule: &&RuleDraft| rule.id < last && exception(draft, cluster, rule).is_some();
+        let exceptions: Vec<Vec<u32>> = active().filter(stays).map(|rule| vec![rule.id]).collect();
+        if exceptions.len() * reads.len() <= MOST_EXCEPTIONS {
+            reads.extend(exceptions);
+            reads.sort_unstable();
         }
     }
     let group = |(cluster, rules): (&str, Vec<Vec<u32>>)| {
@@ -32,6 +47,7 @@ pub(super) fn groups(draft: &Draft) -> Vec<Group> {
         Group {
             address: format!("read_write_policies.{cluster}"),
             rules,
+            lifts: None,
             edits: Box::new(move |draft, rules| vec![Edit::Object(policy(draft, &cluster, rules))]),
         }
     };
@@ -47,12 +63,38 @@ pub(super) fn reader_of<'d>(draft: &'d Draft, rule: &RuleDraft) -> Option<&'d Cl
     (role == Role::Reader && asks && is_plain).then_some(cluster)
 }
 
-/// The policy of a cluster that sends what these rules match to its readers.
+/// The key of a `match` that excepts what a rule keeps on the writer of a cluster, and the pattern.
+fn exception<'d>(draft: &Draft, cluster: &str, rule: &'d RuleDraft) -> Option<(&'static str, &'d str)> {
+    let row = &rule.row;
+    let (own, role) = draft.place(HostgroupId(row.destination_hostgroup?))?;
+    let is_plain = row.apply && only_does(row, &["destination_hostgroup", "apply"]);
+    let fields = conditions(draft, row)?;
+    let [field] = fields.as_slice() else { return None };
+    let excepted = match field.key.as_str() {
+        "match_digest" => ("except_match_digest", row.match_digest.as_deref()?),
+        "match_pattern" => ("except_match_pattern", row.match_pattern.as_deref()?),
+        _ => return None,
+    };
+    (is_plain && role == Role::Writer && own.name == cluster).then_some(excepted)
+}
+
+/// The policy of a cluster that sends what these rules match to its readers, but for what a rule in front keeps on the writer.
 pub(super) fn policy(draft: &Draft, cluster: &str, rules: &[&RuleDraft]) -> ObjectDraft {
-    let only = rules
-        .iter()
-        .filter_map(|rule| Some(Yaml::Map(conditions(draft, &rule.row)?)));
-    of_clusters(cluster, &[cluster], only.collect())
+    let mut excepted: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut only = Vec::new();
+    for rule in rules {
+        if let Some((key, pattern)) = exception(draft, cluster, rule) {
+            excepted.entry(key).or_default().insert(pattern);
+            continue;
+        }
+        let Some(mut fields) = conditions(draft, &rule.row) else {
+            continue;
+        };
+        let exceptions = excepted.iter();
+        fields.extend(exceptions.map(|(key, patterns)| Field::new(*key, Yaml::texts(patterns))));
+        only.push(Yaml::Map(fields));
+    }
+    of_clusters(cluster, &[cluster], only)
 }
 
 /// The policy of some clusters.

@@ -23,6 +23,7 @@ pub(super) fn groups(draft: &Draft) -> Vec<Group> {
         groups.push(Group {
             address: format!("users.{user}"),
             rules: vec![vec![rule.id]],
+            lifts: None,
             edits: Box::new(move |_, _| {
                 vec![Edit::Timeout {
                     user: user.clone(),

@@ -1,10 +1,13 @@
 //! Rule sets in the shape of published ones.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::PathBuf;
 
 use serde_yaml::Value;
+use shardwright_adopt::Adopted;
 use shardwright_import::RuleFile;
+use shardwright_rules::tables::{Part, RULE_COLUMNS};
+use shardwright_rules::{Body, Rule};
 
 use crate::support::{adopted, assert_same_routing, imported, lifted, lines};
 
@@ -87,6 +90,7 @@ fn statements(page: &Value) -> String {
 #[test]
 fn rules_are_lifted_where_every_statement_goes_the_same_way() {
     let (mut all, mut lifted_rules) = (0, 0);
+    let mut kinds = Kinds::default();
     let mut table = String::new();
     for (name, sql) in rule_sets() {
         let file: RuleFile = imported(&sql);
@@ -94,12 +98,101 @@ fn rules_are_lifted_where_every_statement_goes_the_same_way() {
         assert_same_routing(&file, &adopted, &name);
         let lifted: usize = adopted.lifted.lifts.iter().map(|lift| lift.rules.len()).sum();
         let rules = file.configuration.graph.rules.len();
+        assert_eq!(lifted + adopted.lifted.resisted.len(), rules, "{name}");
+        for one in &adopted.lifted.resisted {
+            assert!(!one.why.is_empty(), "{name}: rule {}", one.rule);
+        }
+        kinds.add(&file, &adopted);
         table += &format!("{name}: {lifted} of {rules}\n");
         all += rules;
         lifted_rules += lifted;
     }
     table += &format!("all: {lifted_rules} of {all}\n");
+    assert!(2 * lifted_rules >= all, "{lifted_rules} of {all}");
     insta::assert_snapshot!(table);
+    insta::assert_snapshot!(kinds.table());
+}
+
+/// Rules by what they do, and what became of them.
+#[derive(Default)]
+struct Kinds(BTreeMap<String, Kind>);
+
+#[derive(Default)]
+struct Kind {
+    rules: usize,
+    /// By section.
+    lifted: BTreeMap<String, usize>,
+    /// By reason, for rules that stay.
+    stay: BTreeMap<String, usize>,
+}
+
+impl Kinds {
+    fn add(&mut self, file: &RuleFile, adopted: &Adopted) {
+        for rule in &file.configuration.graph.rules {
+            let kind = self.0.entry(kind(rule)).or_default();
+            kind.rules += 1;
+            let mut lifts = adopted.lifted.lifts.iter();
+            let lift = lifts.find(|lift| lift.rules.contains(&rule.id));
+            if let Some(lift) = lift {
+                let section = lift.address.split('.').next().unwrap();
+                *kind.lifted.entry(section.to_owned()).or_default() += 1;
+                continue;
+            }
+            let mut resisted = adopted.lifted.resisted.iter();
+            let resisted = resisted.find(|one| one.rule == rule.id).unwrap();
+            let why = match &resisted.address {
+                // Which chain it is tells nothing here.
+                None => resisted
+                    .why
+                    .trim_end_matches(|c: char| c.is_ascii_digit())
+                    .trim_end()
+                    .to_owned(),
+                Some(address) => {
+                    let section = address.split('.').next().unwrap();
+                    let found = match resisted.why.starts_with('`') {
+                        true => "a statement would go another way",
+                        false => "not proved",
+                    };
+                    format!("as {section}: {found}")
+                }
+            };
+            *kind.stay.entry(why).or_default() += 1;
+        }
+    }
+
+    /// The most frequent kinds first.
+    fn table(self) -> String {
+        let mut kinds: Vec<(String, Kind)> = self.0.into_iter().collect();
+        kinds.sort_by_key(|(_, kind)| std::cmp::Reverse(kind.rules));
+        let mut table = String::new();
+        for (name, kind) in kinds {
+            let lifted: usize = kind.lifted.values().sum();
+            table += &format!("{lifted} of {}  {name}\n", kind.rules);
+            for (section, count) in kind.lifted {
+                table += &format!("    {count} {section}\n");
+            }
+            for (why, count) in kind.stay {
+                table += &format!("    {count} stay: {why}\n");
+            }
+        }
+        table
+    }
+}
+
+/// The columns that a rule sets besides its conditions.
+fn kind(rule: &Rule) -> String {
+    let Body::Engine(row) = &rule.body else {
+        panic!("rule {} is no row", rule.id)
+    };
+    let sets = RULE_COLUMNS.iter().filter(|column| {
+        !matches!(column.part, Part::Condition | Part::Matching | Part::Comment)
+            && column.get_given(row).is_some()
+    });
+    let mut names: Vec<&str> = sets.map(|column| column.name()).collect();
+    if rule.flag_in != 0 {
+        names.insert(0, "flagIN");
+    }
+    names.join(", ")
 }
 
 #[test]

@@ -44,10 +44,9 @@ pub(crate) fn lifts(adopted: &Adopted) -> String {
         out += &format!("{}: {:?}\n", lift.address, lift.rules);
     }
     for resisted in &lifted.resisted {
-        out += &format!(
-            "rule {} is no part of {}: {}\n",
-            resisted.rule, resisted.address, resisted.why
-        );
+        let tried = resisted.address.as_ref();
+        let tried = tried.map_or_else(String::new, |address| format!(" as {address}"));
+        out += &format!("rule {} stays{tried}: {}\n", resisted.rule, resisted.why);
     }
     out
 }

@@ -17,6 +17,8 @@ pub(crate) enum Foreign {
     Refuse,
     /// It changes its owner.
     TakeOver,
+    /// What it runs is compared. That a project would become the first owner is no difference of that.
+    Compare,
 }
 
 /// What is done about a target of another project.

@@ -13,7 +13,7 @@ pub(crate) fn run(args: &Diff, global: &Global, ui: &Ui) -> Result<Exit, Command
     project::show(&opened.problems, &opened.sources, ui);
     let mut live = live::targets(&opened, &args.selection)?;
     // Later steps are not a difference of the running configuration.
-    let plan = live::plan(&opened, &mut live, ui, LockUse::Ignore, Foreign::TakeOver)?.with_moves(Vec::new());
+    let plan = live::plan(&opened, &mut live, ui, LockUse::Ignore, Foreign::Compare)?.with_moves(Vec::new());
     plan::present(&plan, Some(&opened), ui)?;
     Ok(if plan.has_changes() {
         Exit::Changes

@@ -48,6 +48,7 @@ mod simulate;
 mod support;
 mod supposing;
 mod switchover;
+mod sync_users;
 mod tenants;
 mod traffic;
 mod transactional;

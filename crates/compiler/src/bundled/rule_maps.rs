@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use shardwright_diagnostics::{Problems, Severity};
 use shardwright_layout::Price;
-use shardwright_rules::{Address, EngineRule, Finder, MapStep, User};
+use shardwright_rules::{Address, Body, EngineRule, Finder, MapStep, NativeStep, User};
 use shardwright_topology::model::{BlockPlace, RuleLayout, Topology};
 
 use crate::diagnostics::{Diagnostics, LAYOUT};
@@ -152,6 +152,7 @@ pub(super) fn lower(
         sequence: Sequence::default(),
         rest: Draft::START,
         placed: None,
+        routed: None,
     };
     let mut list = list.into_iter().peekable();
     while let Some(entry) = list.next() {
@@ -161,6 +162,7 @@ pub(super) fn lower(
                 rules.sequence.block(block, zero);
             }
             ListEntry::Mark(rule) => rules.sequence.chain(rules.rest, vec![rule]),
+            ListEntry::Routes(_) => add_routes(&mut lowering, &mut rules),
             ListEntry::Step(origin, rule) | ListEntry::Compiled(origin, rule) => {
                 let map = program.maps.iter().position(|map| map.origin == origin);
                 match map.filter(|&map| plans[map].layout != Layout::Dispatch) {
@@ -204,17 +206,45 @@ struct RulesSoFar {
     rest: ChainRef,
     /// Of those that one has.
     placed: Option<ChainRef>,
+    /// Of those that a route has placed; none where nothing has an effect on them.
+    routed: Option<ChainRef>,
 }
 
 impl RulesSoFar {
-    /// A native step, for placed statements too.
+    /// A native step, for placed statements too, and for routed ones if it does not place them.
     fn step(&mut self, rule: DraftRule) {
+        if let Some(routed) = self.routed.filter(|_| has_effect(&rule)) {
+            let again = rule.copy(format!("{}/routed", rule.name));
+            self.sequence.chain(routed, vec![again]);
+        }
         if let Some(placed) = self.placed {
             let again = rule.copy(format!("{}/placed", rule.name));
             self.sequence.chain(placed, vec![again]);
         }
         self.sequence.chain(self.rest, vec![rule]);
     }
+}
+
+/// Whether a step does something to a statement besides placing it.
+fn has_effect(rule: &DraftRule) -> bool {
+    matches!(
+        rule.body,
+        Body::Native {
+            step: NativeStep::Delay(_) | NativeStep::Throttle(_) | NativeStep::NoMultiplex,
+            ..
+        }
+    )
+}
+
+/// Adds the rules of all routes, which come first. Effects are repeated in a chain for what they have placed.
+fn add_routes(lowering: &mut Lowering<'_, '_>, rules: &mut RulesSoFar) {
+    let program = lowering.input.program;
+    if !program.effects.is_empty() {
+        rules.routed = Some(lowering.chains.draft.chain("routes.placed"));
+    }
+    let then = rules.routed.map_or(Target::Stop, Target::Jump);
+    rules.rest = lowering.statement_routes(Draft::START, then);
+    rules.sequence.from(&mut lowering.chains.draft, Draft::START);
 }
 
 /// Adds the rules of a map, and the two chains that follow it.

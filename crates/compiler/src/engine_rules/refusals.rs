@@ -95,6 +95,17 @@ impl Refused {
         }
     }
 
+    /// By a route, in the words of the topology. Executions of all routes share one reason.
+    pub(super) fn by_route(address: &Address, text: &str) -> Self {
+        Self {
+            refusal: Refusal::Route,
+            address: address.clone(),
+            reason_of: Address::new("routes"),
+            reason: Refusal::Route.message(refusal::ROUTE_REFUSES),
+            message: text.to_owned(),
+        }
+    }
+
     /// What the lock file calls the reason.
     fn name(&self) -> String {
         format!("{}.{}", self.reason_of, self.refusal.code())

@@ -6,7 +6,7 @@ mod numbers;
 mod weights;
 
 use shardwright_ids::Lock;
-use shardwright_rules::{Cluster, ClusterKind, Group, Hostgroup, HostgroupId, Role};
+use shardwright_rules::{Address, Cluster, ClusterKind, Group, Hostgroup, HostgroupId, Role};
 use shardwright_topology::model::{self as model, IdRanges, Topology};
 
 use self::differences::Differences;
@@ -48,9 +48,47 @@ pub(super) fn compiled(
         hostgroups.extend(hostgroups_of(cluster, &compiled, report));
         clusters.push(compiled);
     }
+    for (at, server, id) in numbers.servers() {
+        let (cluster, hostgroup) = of_one_server(&topology.clusters[at], server, id, report);
+        clusters.push(cluster);
+        hostgroups.push(hostgroup);
+    }
     clusters.sort_by(|a, b| a.name.cmp(&b.name));
     hostgroups.sort_by_key(|hostgroup| hostgroup.id);
     CompiledClusters { clusters, hostgroups }
+}
+
+/// A server that users have for themselves, as a cluster of its own beside the one that it belongs to: nothing moves it to
+/// another role, and lag does not take it out.
+fn of_one_server(
+    cluster: &model::Cluster,
+    server: u32,
+    id: HostgroupId,
+    report: &mut Diagnostics<'_>,
+) -> (Cluster, Hostgroup) {
+    let server = &cluster.servers[server as usize];
+    let address = Address::new(format!(
+        "{}.pinned.{}",
+        report.address(cluster.origin),
+        server.name
+    ));
+    let hostgroup = Hostgroup {
+        id,
+        cluster: address.clone(),
+        role: Role::Writer,
+        members: vec![members::alone(cluster, server, report)],
+    };
+    let compiled = Cluster {
+        name: format!("{}.{}", cluster.name, server.name).into(),
+        address,
+        kind: ClusterKind::Single,
+        writer: id,
+        reader: None,
+        writer_serves_reads: cluster.writer_serves_reads,
+        roles_by: cluster.roles_by,
+        candidates: Vec::new(),
+    };
+    (compiled, hostgroup)
 }
 
 fn hostgroups_of(

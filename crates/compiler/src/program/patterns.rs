@@ -22,6 +22,9 @@ pub(crate) fn check(topology: &Topology, regex: RegexEngine, report: &mut Diagno
             ReadSelection::All => {}
         }
     }
+    for route in &topology.routes {
+        check.scope(&route.matches, route.origin, "match");
+    }
     for throttle in &topology.throttles {
         check.scope(&throttle.applies_to, throttle.origin, "applies_to");
     }

@@ -40,6 +40,7 @@ fn has_sections(topology: &Topology) -> bool {
     let is_limited = |user: &User| user.statement_timeout_ms.is_some();
     topology.shard_maps.iter().next().is_some()
         || topology.read_write_policies.iter().next().is_some()
+        || topology.routes.iter().next().is_some()
         || topology.throttles.iter().next().is_some()
         || topology.pooling_exceptions.iter().next().is_some()
         || topology.caches.iter().next().is_some()

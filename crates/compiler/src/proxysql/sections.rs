@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use shardwright_rules::{Address, EngineRule, MapStep, User};
 
-use crate::draft::{Draft, DraftRule, text_rule, user_rule};
+use crate::draft::{ChainRef, Draft, DraftRule, text_rule, user_rule};
 use crate::engine_rules::{
     Class, EffectUse, Exits, Input, Lowering, RoleGroup, RoleTargets, Target, reads_alike, usable_policies,
 };
@@ -63,6 +63,7 @@ impl Lowering<'_, '_> {
         let audiences = audiences(self.input, &usable);
         let mut reference_users = BTreeMap::new();
         let mut unguarded = Vec::new();
+        let start = self.routes_in_front(&audiences);
         for audience in &audiences {
             let class = &audience.class;
             let user = class.users.first().cloned().unwrap_or_default();
@@ -71,7 +72,9 @@ impl Lowering<'_, '_> {
                 reference_users.entry(name).or_insert_with(|| user.clone());
             }
             if audience.reads_only() {
-                self.section_of_readers(audience);
+                if program.statement_routes.is_empty() {
+                    self.section_of_readers(audience);
+                }
                 continue;
             }
             let target = self.audience_target(audience, end);
@@ -82,18 +85,17 @@ impl Lowering<'_, '_> {
             let address = first_address(self.input, audience);
             if class.everyone {
                 self.chains
-                    .go(Draft::START, "everyone", &address, EngineRule::default(), target);
+                    .go(start, "everyone", &address, EngineRule::default(), target);
             } else {
                 for user in &class.users {
-                    self.chains
-                        .go(Draft::START, user, &address, user_rule(user), target);
+                    self.chains.go(start, user, &address, user_rule(user), target);
                 }
             }
         }
         if let (Target::Jump(_), false) = (end, audiences.iter().any(|audience| audience.class.everyone)) {
             let address = Address::new("query_rules");
             self.chains
-                .go(Draft::START, "rest", &address, EngineRule::default(), end);
+                .go(start, "rest", &address, EngineRule::default(), end);
         }
         Sections {
             reference_users,
@@ -101,10 +103,23 @@ impl Lowering<'_, '_> {
         }
     }
 
+    /// The routes of the first chain; gives the chain in which all other statements go on. Users who only read come before
+    /// them: what they may not send is refused first, and readers take what a route says of the rest.
+    fn routes_in_front(&mut self, audiences: &[Audience]) -> ChainRef {
+        if self.input.program.statement_routes.is_empty() {
+            return Draft::START;
+        }
+        for audience in audiences.iter().filter(|audience| audience.reads_only()) {
+            self.section_of_readers(audience);
+        }
+        self.statement_routes(Draft::START, Target::Stop)
+    }
+
     /// The rules of the first chain for users who only read. Raw rules at the end are not for them: these may lead to writers.
     fn section_of_readers(&mut self, audience: &Audience) {
         let target = self.for_readers(|lowering| {
             let target = lowering.audience_target(audience, Target::Stop);
+            let target = lowering.behind_routes(target);
             lowering.reads_only(target)
         });
         for user in &audience.class.users {

@@ -23,6 +23,7 @@ mod merges;
 mod patterns;
 mod placements;
 mod real_engine;
+mod routes;
 mod sections;
 mod sessions;
 mod splits;

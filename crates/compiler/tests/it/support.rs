@@ -122,6 +122,7 @@ impl Build {
                 previous: None,
             },
             cluster,
+            server: None,
             role: Role::Writer,
             reads_only: false,
             schema: schema.map(Into::into),

@@ -93,3 +93,16 @@ fn without_a_server_there_is_no_cluster() {
     let (file, _) = imported("export WRITER_HOSTGROUP_ID='10'\n");
     assert!(file.problems.has_errors());
 }
+
+#[test]
+fn an_encrypted_file_of_accounts_is_named() {
+    let (file, _) = imported(&format!("{FILE}export LOGIN_FILE='/etc/login.enc'\n"));
+    assert!(!file.problems.has_errors(), "{:?}", file.problems.sorted());
+    let passed: Vec<&str> = file.beside.passed_over.iter().map(String::as_str).collect();
+    assert!(
+        passed
+            .iter()
+            .any(|what| what.contains("/etc/login.enc, which is encrypted")),
+        "{passed:?}"
+    );
+}

@@ -8,7 +8,7 @@ use shardwright_rules::tables::{FAST_ROUTING, QUERY_RULES, SERVERS};
 use shardwright_rules::{Address, Configuration, HostgroupId, SecretReference};
 
 use super::change::Change;
-use super::changes::{address_of, objects};
+use super::changes::{object_of, objects};
 use super::live::Live;
 use super::row::{Row, RowName, TableName};
 use super::wanted::Wanted;
@@ -241,7 +241,8 @@ impl<'a> Destinations<'a> {
         let mut before: BTreeMap<Address, BTreeSet<i64>> = BTreeMap::new();
         for (name, found) in live.rows().filter(|(name, found)| found.is_ours && leads(name)) {
             let to = found.row.number("destination_hostgroup");
-            before.entry(address_of(name, &found.row)).or_default().extend(to);
+            let object = object_of(name, &found.row, wanted);
+            before.entry(object).or_default().extend(to);
         }
         let mut after: BTreeMap<Address, BTreeSet<i64>> = BTreeMap::new();
         for (_, wish) in wanted.rows.iter().filter(|(name, _)| leads(name)) {

@@ -20,7 +20,7 @@ pub(crate) const SCHEMAS: &str = "schema";
 pub(crate) const ADDRESS: &str = "address";
 pub(crate) const MAP_ADDRESS: &str = "address shard_maps.";
 /// Objects that rules are made for.
-pub(crate) const RULES: &str = "address shard_maps. read_write_policies. throttles. query_rules.";
+pub(crate) const RULES: &str = "address shard_maps. read_write_policies. routes. throttles. query_rules.";
 /// Keys that are names of nothing else, such as those of tests.
 pub(crate) const NOTHING: &str = "nothing";
 

@@ -16,6 +16,7 @@ mod refuser;
 mod route_test;
 mod scope;
 mod shard_map;
+mod statement_route;
 mod surroundings;
 mod table;
 mod throttle;
@@ -45,6 +46,7 @@ pub use shardwright_vocabulary::{
     RolesBy, ServerState, ServerTls, Severity, StatedTables, StatementKind, Supposition, Unqualified, Words,
     WriterServesReads,
 };
+pub use statement_route::{RouteEnd, StatementRoute};
 pub use surroundings::{EngineFamily, EngineVariables, Listener, Monitor, Refuser};
 pub use table::{Named, Table};
 pub use throttle::{Delay, Signal, SignalLevels, SignalSource, Throttle};
@@ -61,6 +63,8 @@ pub struct Topology {
     pub shard_maps: Table<ShardMap>,
     /// Which statements may leave the writer.
     pub read_write_policies: Table<ReadWritePolicy>,
+    /// Statements that go to a cluster, or are refused, before maps and policies see them; the first that matches counts.
+    pub routes: Table<StatementRoute>,
     /// Which statements are slowed, and when.
     pub throttles: Table<Throttle>,
     /// How sessions share connections.

@@ -91,6 +91,7 @@ named!(
     super::ShardMap,
     super::Shard,
     super::ReadWritePolicy,
+    super::StatementRoute,
     super::Throttle,
     super::PoolingException,
     super::Cache,

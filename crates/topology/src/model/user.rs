@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use super::{ClientTls, ClusterId, OriginId, Role, Words};
+use super::{ClientTls, Cluster, ClusterId, OriginId, Role, Words};
 
 /// An account that clients log in with.
 #[derive(Clone, Debug, PartialEq)]
@@ -18,6 +18,8 @@ pub struct User {
     pub cluster: ClusterId,
     /// The servers that take its statements where nothing else places them; the writer where not said.
     pub role: Role,
+    /// The one server that takes them instead: a place in the servers of `cluster`. Never beside a role.
+    pub server: Option<u32>,
     /// Readers take its statements on every cluster, and what is not provably a read is refused. Only with readers.
     pub reads_only: bool,
     /// The schema of sessions that do not choose one.
@@ -32,6 +34,15 @@ pub struct User {
     pub annotations: Annotations,
     /// What its clients must do to log in.
     pub tls: ClientTls,
+}
+
+impl User {
+    /// `CLUSTER.SERVER`, where one server takes its statements: what the hostgroup of that server alone is called.
+    #[must_use]
+    pub fn server_name(&self, cluster: &Cluster) -> Option<String> {
+        let server = cluster.servers.get(self.server? as usize)?;
+        Some(format!("{}.{}", cluster.name, server.name))
+    }
 }
 
 /// Whether engine annotations in comments are obeyed.

@@ -78,9 +78,10 @@ object! {
     ROLE: Or<Word<Role>> = word("role", "Which of its hostgroups; writer by default.").or(Role::Writer);
 }
 
-const MATCHED: Declared<Definition> = defined("match", "Which statements; at least one condition.", "scope")
-    .needed()
-    .page("See [match](match.md).");
+pub(super) const MATCHED: Declared<Definition> =
+    defined("match", "Which statements; at least one condition.", "scope")
+        .needed()
+        .page("See [match](match.md).");
 
 pub(super) fn pooling(
     section: Option<Field<'_>>,
@@ -211,8 +212,8 @@ fn mirror(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>)
     })
 }
 
-/// `match`, which says something: an effect on every statement is never what is meant.
-fn matches(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Scope {
+/// `match`, which says something: an object about every statement is never what is meant.
+pub(super) fn matches(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Scope {
     let scope = scope_of(object, &MATCHED, defined, context);
     let given = object.inside(&MATCHED);
     if given.is_some_and(|given| given.view.fields().is_empty()) {

@@ -26,6 +26,7 @@ pub(crate) mod scope;
 pub(crate) mod server;
 pub(crate) mod shard;
 pub(crate) mod shard_map;
+pub(crate) mod statement_route;
 pub(crate) mod throttle;
 pub(crate) mod user;
 mod values;
@@ -72,6 +73,12 @@ object! {
         Shaped::Generated(&policy::policy::FIELDS),
     )
         .defines("read_write_policies");
+    ROUTES: Map = map(
+        "routes",
+        "Statements that go to a cluster, or are refused, before any shard map or policy sees them.",
+        Shaped::Generated(&statement_route::route::FIELDS),
+    )
+        .defines("routes");
     THROTTLES: Map = map(
         "throttles",
         "Which statements are slowed, and when.",
@@ -145,7 +152,12 @@ pub(crate) fn topology(root: Option<&View<'_>>, context: &mut Context<'_>) -> To
         clusters: Table::new(cluster::clusters(section(&root::CLUSTERS), &mut defined, context)),
         ..Topology::default()
     };
-    topology.users = Table::new(user::users(section(&root::USERS), &mut defined, context));
+    topology.users = Table::new(user::users(
+        section(&root::USERS),
+        &topology.clusters,
+        &mut defined,
+        context,
+    ));
     topology.listeners = Table::new(listener::listeners(
         section(&root::LISTENERS),
         &mut defined,
@@ -156,11 +168,13 @@ pub(crate) fn topology(root: Option<&View<'_>>, context: &mut Context<'_>) -> To
         &defined,
         context,
     ));
+    user::check_servers(&topology.users, &topology.shard_maps, &topology.clusters, context);
     topology.read_write_policies = Table::new(policy::policies(
         section(&root::READ_WRITE_POLICIES),
         &defined,
         context,
     ));
+    topology.routes = Table::new(statement_route::routes(section(&root::ROUTES), &defined, context));
     topology.throttles = Table::new(throttle::throttles(section(&root::THROTTLES), &defined, context));
     let (pooling, exceptions) = effects::pooling(section(&root::POOLING), &defined, context);
     topology.pooling = pooling;

@@ -205,6 +205,7 @@ fn anchor_of(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Ancho
     let sections_with_rules = [
         "shard_maps.",
         "read_write_policies.",
+        "routes.",
         "throttles.",
         "query_rules.",
     ];
@@ -214,7 +215,8 @@ fn anchor_of(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Ancho
         .any(|section| address.starts_with(section))
     {
         let message = format!("`{address}` has no rules");
-        let help = "name a shard map, a policy, a throttle or another block, such as shard_maps.tenants";
+        let help =
+            "name a shard map, a policy, a route, a throttle or another block, such as shard_maps.tenants";
         at.push(
             Diagnostic::error(BAD_VALUE, message).at(span, "").help(help),
             context,

@@ -1,14 +1,17 @@
 //! Users and references to secrets.
 
 use serde_json::{Value, json};
-use shardwright_diagnostics::Diagnostic;
+use shardwright_diagnostics::{Diagnostic, did_you_mean};
 
 use self::reference::{COMMAND, ENV, FILE, PREVIOUS};
 use super::object::Object;
 use super::{Defined, instances, names};
-use crate::codes::{BAD_VALUE, LITERAL_SECRET, MISSING_KEY, NOT_TOGETHER, WRONG_TYPE};
+use crate::codes::{BAD_VALUE, LITERAL_SECRET, MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE, WRONG_TYPE};
 use crate::fields::{AnyField, EXPECTS, object, shapes};
-use crate::model::{Annotations, ClientTls, PlainText, Role, Secret, SecretSource, User};
+use crate::model::{
+    Annotations, ClientTls, Cluster, ClusterId, OriginId, PlainText, Role, Secret, SecretSource, ShardMap,
+    Table, User,
+};
 use crate::tree::context::Context;
 use crate::tree::view::Field;
 
@@ -24,6 +27,8 @@ object! {
     )
     .or(Role::Writer)
     .page("See [Users who only read](#users-who-only-read).");
+    SERVER: Text = text("server", "The server of its cluster that takes its statements, alone.")
+        .page("Not beside `role`. See [Users of one server](#users-of-one-server).");
     READS_ONLY: Bool = boolean(
         "reads_only",
         "Whether an account with `role: reader` is refused what is not a read, and reads from readers everywhere. With false, the role only chooses where statements go that nothing else places.",
@@ -108,16 +113,77 @@ fn reference_or_literal(says: &str, fields: impl Iterator<Item = (&'static str, 
 
 pub(super) fn users(
     section: Option<Field<'_>>,
+    clusters: &Table<Cluster>,
     defined: &mut Defined,
     context: &mut Context<'_>,
 ) -> Vec<User> {
-    let read = instances::read_section(section, context, |object, context| user(object, defined, context));
+    let read = instances::read_section(section, context, |object, context| {
+        user(object, clusters, defined, context)
+    });
     let mut users = Vec::with_capacity(read.len());
     for (name, user) in read {
         defined.users.insert(name, user.as_ref().map(|user| user.origin));
         users.extend(user);
     }
     users
+}
+
+/// The server that takes the statements of an account: its place in the cluster.
+fn server(
+    object: &Object<'_, '_>,
+    cluster: Option<ClusterId>,
+    clusters: &Table<Cluster>,
+    context: &mut Context<'_>,
+) -> Option<u32> {
+    let name = object.get(&user::SERVER, context)?;
+    if object.has(&user::ROLE) {
+        let message = "`server` names the one server that takes the statements, so `role` says nothing";
+        object.error(NOT_TOGETHER, message, object.key_span(&user::ROLE), context);
+    }
+    let cluster = &clusters[cluster?.0 as usize];
+    let place = cluster.servers.position(&name);
+    if place.is_none() {
+        let message = format!("cluster `{}` has no server named `{name}`", cluster.name);
+        let near = did_you_mean(&name, cluster.servers.names());
+        object.push(
+            Diagnostic::error(UNKNOWN_REFERENCE, message)
+                .at(object.span(&user::SERVER), "")
+                .did_you_mean(near),
+            context,
+        );
+    }
+    place
+}
+
+/// Reports shard maps that would place statements of an account that has one server.
+pub(super) fn check_servers(
+    users: &[User],
+    maps: &[ShardMap],
+    clusters: &Table<Cluster>,
+    context: &mut Context<'_>,
+) {
+    for user in users.iter().filter(|user| user.server.is_some()) {
+        let cluster = &clusters[user.cluster.0 as usize].name;
+        let places = |map: &&ShardMap| {
+            let scope = &map.applies_to;
+            scope.users.contains(&user.name) && scope.clusters.contains(cluster)
+        };
+        if let Some(map) = maps.iter().find(places) {
+            report_map(user.origin, &user.name, map, context);
+        }
+    }
+}
+
+fn report_map(origin: OriginId, user: &str, map: &ShardMap, context: &mut Context<'_>) {
+    let message = format!(
+        "shard_maps.{} places the statements of this user, and `server` says that one server takes them",
+        map.name
+    );
+    let help = format!("except the user there, `except_users: [{user}]`, or remove `server`");
+    let diagnostic = Diagnostic::error(NOT_TOGETHER, message)
+        .at(context.origins.field(origin, user::SERVER.name()), "")
+        .help(help);
+    context.report.push(context.origins.mark(origin, diagnostic));
 }
 
 /// Whether an account only reads.
@@ -133,10 +199,16 @@ fn reads_only(object: &Object<'_, '_>, role: Role, context: &mut Context<'_>) ->
     false
 }
 
-fn user(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -> Option<User> {
+fn user(
+    object: &Object<'_, '_>,
+    clusters: &Table<Cluster>,
+    defined: &Defined,
+    context: &mut Context<'_>,
+) -> Option<User> {
     object.require_all(&user::FIELDS, context);
     let password = secret(object, &user::PASSWORD, context);
     let cluster = names::cluster(object, &user::CLUSTER, defined, context);
+    let server = server(object, cluster, clusters, context);
     let schema = object.get(&user::SCHEMA, context);
     let max_connections = max_connections(object, context);
     let statement_timeout_ms = statement_timeout(object, context);
@@ -160,6 +232,7 @@ fn user(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) -
         password: password?,
         cluster: cluster?,
         role,
+        server,
         reads_only,
         schema,
         max_connections,

@@ -168,6 +168,7 @@ fn sample() -> (Value, Value) {
             "missing_key": {},
         }},
         "read_write_policies": {"p": {"reads": {"all": true}}},
+        "routes": {"r": {"match": {"users": ["app"]}, "cluster": "two"}},
         "throttles": {"t": {
             "signal": {"replication_lag": {"start_above": "3s", "stop_below": "1s"}},
             "delay": {"from": "1ms", "to": "5ms"},

@@ -85,7 +85,7 @@ fn human(source: &Source, adopted: &Adopted, directory: &Path) -> String {
     let mut out = format!("{} → {}\n", source.name, directory.display());
     line(&mut out, "written", &written(adopted));
     lifted(&mut out, source, adopted);
-    section(&mut out, "tried and not equal", &resisted(adopted));
+    section(&mut out, "kept because", &resisted(adopted));
     section(
         &mut out,
         "different in the engine's tables",
@@ -151,32 +151,42 @@ fn lifted(out: &mut String, source: &Source, adopted: &Adopted) {
             .iter()
             .flat_map(|block| &block.rules);
         let named = raw.filter(|rule| rule.active && rule.cluster.is_some()).count();
-        let text = format!(
-            "{} in the engine's columns, {named} of them with the name of a cluster",
-            counted(all - rules, "rule")
-        );
+        let mut text = format!("{} in the engine's columns", counted(all - rules, "rule"));
+        if named > 0 {
+            text += &format!(", {named} of them with the name of a cluster");
+        }
         line(out, "kept", &text);
     }
 }
 
-/// Rules that resisted: those of one kind of object together, with the reason of the first.
+/// Rules that resisted: those of one kind of object together with the reason of the first, and those of one reason together.
 fn resisted(adopted: &Adopted) -> Vec<String> {
-    let mut by_kind: BTreeMap<&str, Vec<&Resisted>> = BTreeMap::new();
+    let mut by_kind: BTreeMap<(Option<&str>, &str), Vec<&Resisted>> = BTreeMap::new();
     for one in &adopted.lifted.resisted {
-        let kind = one.address.rsplit_once('.').map_or("", |(kind, _)| kind);
-        by_kind.entry(kind).or_default().push(one);
+        let key = match &one.address {
+            Some(address) => (
+                Some(address.rsplit_once('.').map_or(&**address, |(kind, _)| kind)),
+                "",
+            ),
+            None => (None, &*one.why),
+        };
+        by_kind.entry(key).or_default().push(one);
     }
-    let line = |(kind, all): (&str, Vec<&Resisted>)| {
+    let line = |((kind, _), all): ((Option<&str>, &str), Vec<&Resisted>)| {
         let first = all.first().expect("a kind has a rule");
         let ids: Vec<u32> = all.iter().map(|one| one.rule).collect();
-        match ids.as_slice() {
-            [id] => format!("rule {id} as {}: {}", first.address, first.why),
-            ids => format!(
-                "rules {} as {kind}; rule {}: {}",
-                ranges(ids),
-                first.rule,
-                first.why
-            ),
+        match (kind, &first.address, ids.as_slice()) {
+            (_, Some(address), [id]) => format!("rule {id} as {address}: {}", first.why),
+            (Some(kind), _, ids) => {
+                format!(
+                    "rules {} as {kind}; rule {}: {}",
+                    ranges(ids),
+                    first.rule,
+                    first.why
+                )
+            }
+            (None, _, [id]) => format!("rule {id}: {}", first.why),
+            (None, _, ids) => format!("rules {}: {}", ranges(ids), first.why),
         }
     };
     let rows = adopted.lifted.routes_resisted.iter();

@@ -73,8 +73,8 @@ fn what_may_be_typed_is_offered() {
         seen += &format!("{line:<40} {}\n", offered(&mut editor, text).join(", "));
     }
     insta::assert_snapshot!(seen, @r#"
-    |                                        version, variables, clusters, users, shard_maps, read_write_policies, throttles, query_rules, pooling, caches, mirrors, firewall, engine_settings, monitor, listeners, moves
-    |                                        password, role, reads_only, schema, max_connections, statement_timeout, transaction_persistent, annotations, tls, for_each
+    |                                        version, variables, clusters, users, shard_maps, read_write_policies, routes, throttles, query_rules, pooling, caches, mirrors, firewall, engine_settings, monitor, listeners, moves
+    |                                        password, role, server, reads_only, schema, max_connections, statement_timeout, transaction_persistent, annotations, tls, for_each
     app: {cluster: sh|}                      shard-001, shard-002, shard-003
     app: {cluster: |                         shard-001, shard-002, shard-003, pay
     app: {annotations: |}                    deny, allow

@@ -60,6 +60,14 @@ pub(super) fn members(cluster: &Cluster, report: &mut Diagnostics<'_>) -> Member
     Members { writers, readers }
 }
 
+/// A server as the only member of a hostgroup. It takes all statements, however far it is behind.
+pub(super) fn alone(cluster: &Cluster, server: &Server, report: &Diagnostics<'_>) -> Member {
+    Member {
+        max_replication_lag_s: 0,
+        ..member(cluster, server, 1, 0, report)
+    }
+}
+
 /// Whether the engine watches the servers of a cluster itself and gives them their roles. Those of a hostgroup have none.
 pub(super) fn are_watched(topology: &Topology, cluster: &Cluster, report: &Diagnostics<'_>) -> bool {
     report.engine == EngineId::Bundled

@@ -4,6 +4,8 @@
 //! 1011, so that a number on a dashboard can be found. A lock that has numbers gives new ones by a hash of the name, so that two
 //! branches that add different clusters seldom take the same number.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use shardwright_ids::{Lock, Probe};
 use shardwright_rules::HostgroupId;
 use shardwright_topology::model::{self as model, ClusterKind, IdRanges, Topology};
@@ -60,13 +62,24 @@ impl Purpose {
 /// How far the numbers of neighbouring clusters may be apart in a new lock.
 const DISTANCES: [u32; 3] = [10, 5, 4];
 
-/// Hostgroup numbers by cluster and purpose.
-pub(super) struct Numbers(Vec<[Option<HostgroupId>; Purpose::ALL.len()]>);
+/// Hostgroup numbers by cluster and purpose, and those of servers that users have for themselves.
+pub(super) struct Numbers {
+    of_purposes: Vec<[Option<HostgroupId>; Purpose::ALL.len()]>,
+    of_servers: BTreeMap<(usize, u32), HostgroupId>,
+}
 
 impl Numbers {
+    /// The servers that users have for themselves, by the indexes of their clusters and theirs, with the number of the
+    /// hostgroup that holds only this server.
+    pub(super) fn servers(&self) -> impl Iterator<Item = (usize, u32, HostgroupId)> {
+        self.of_servers
+            .iter()
+            .map(|(&(at, server), &id)| (at, server, id))
+    }
+
     /// The number of a hostgroup that clusters of this type have; `at` is the cluster's index in the topology.
     pub(super) fn of(&self, at: usize, purpose: Purpose) -> HostgroupId {
-        self.0[at][purpose as usize].expect("each hostgroup of a cluster has a number")
+        self.of_purposes[at][purpose as usize].expect("each hostgroup of a cluster has a number")
     }
 }
 
@@ -74,7 +87,16 @@ impl Numbers {
 struct Wanted {
     name: String,
     at: usize,
-    purpose: Purpose,
+    holds: Holds,
+}
+
+/// What a hostgroup holds.
+#[derive(Clone, Copy, Debug)]
+enum Holds {
+    /// The servers of a purpose.
+    Purpose(Purpose),
+    /// The server at this index alone.
+    Server(u32),
 }
 
 /// Numbers all hostgroups. Engine-independent: single clusters get a number for readers only when they write one.
@@ -85,7 +107,8 @@ pub(super) fn numbers(
     report: &mut Diagnostics<'_>,
 ) -> Numbers {
     let mut probe = Probe::new((&ids.hostgroups).into());
-    let mut numbers = vec![[None; Purpose::ALL.len()]; topology.clusters.len()];
+    let mut of_purposes = vec![[None; Purpose::ALL.len()]; topology.clusters.len()];
+    let mut of_servers = BTreeMap::new();
     let mut names: Vec<(Wanted, Option<u32>)> = Vec::with_capacity(topology.clusters.len());
     for (at, cluster) in topology.clusters.iter().enumerate() {
         for purpose in Purpose::ALL {
@@ -102,9 +125,11 @@ pub(super) fn numbers(
                     format!("hostgroup number {id} of {name} is also the number of another hostgroup");
                 report.error(NUMBERS, cluster.origin, &field, message);
             }
-            names.push((Wanted { name, at, purpose }, pin));
+            let holds = Holds::Purpose(purpose);
+            names.push((Wanted { name, at, holds }, pin));
         }
     }
+    names.extend(of_users(topology).into_iter().map(|wanted| (wanted, None)));
     names.sort_unstable_by(|(a, _), (b, _)| a.name.cmp(&b.name));
     let is_new = lock.below("hostgroups.").next().is_none();
     for (wanted, id) in names.iter_mut().filter(|(_, id)| id.is_none()) {
@@ -124,7 +149,12 @@ pub(super) fn numbers(
                 0
             })
         });
-        numbers[wanted.at][wanted.purpose as usize] = Some(HostgroupId(id));
+        match wanted.holds {
+            Holds::Purpose(purpose) => of_purposes[wanted.at][purpose as usize] = Some(HostgroupId(id)),
+            Holds::Server(server) => {
+                of_servers.insert((wanted.at, server), HostgroupId(id));
+            }
+        }
     }
     if let Some(origin) = first_without {
         let message = format!(
@@ -140,7 +170,29 @@ pub(super) fn numbers(
     for (wanted, id) in names {
         lock.set(wanted.name, id.unwrap_or_default());
     }
-    Numbers(numbers)
+    Numbers {
+        of_purposes,
+        of_servers,
+    }
+}
+
+/// The hostgroups of servers that users have for themselves.
+fn of_users(topology: &Topology) -> Vec<Wanted> {
+    let pinned = topology
+        .users
+        .iter()
+        .filter_map(|user| Some((user.cluster.0 as usize, user.server?)));
+    let pinned: BTreeSet<(usize, u32)> = pinned.collect();
+    let wanted = pinned.into_iter().map(|(at, server)| {
+        let cluster = &topology.clusters[at];
+        let name = &cluster.servers[server as usize].name;
+        Wanted {
+            name: format!("hostgroups.{}.servers.{name}", cluster.name),
+            at,
+            holds: Holds::Server(server),
+        }
+    });
+    wanted.collect()
 }
 
 /// Gives numbers in the order of clusters, the same distance apart, where the range has room for as many clusters again.
@@ -160,8 +212,13 @@ fn in_order(topology: &Topology, ids: &IdRanges, names: &mut [(Wanted, Option<u3
     }
     for (wanted, id) in names.iter_mut().filter(|(_, id)| id.is_none()) {
         let first = ids.hostgroups.start() + nth[wanted.at] * distance;
-        let number = first + wanted.purpose as u32;
-        if probe.is_free(number) {
+        // Behind those of the purposes, as far as they do not reach the next cluster.
+        let place = match wanted.holds {
+            Holds::Purpose(purpose) => purpose as u32,
+            Holds::Server(server) => Purpose::ALL.len() as u32 + server,
+        };
+        let number = first + place;
+        if place < distance && probe.is_free(number) {
             probe.take(number);
             *id = Some(number);
         }

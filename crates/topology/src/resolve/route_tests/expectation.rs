@@ -117,11 +117,20 @@ impl Reader<'_> {
         context: &mut Context<'_>,
     ) -> Option<Arc<str>> {
         let name = object.get(field, context)?;
-        if self.topology.clusters.position(&name).is_none() {
+        if self.topology.clusters.position(&name).is_none() && !self.is_server_of_user(&name) {
             let names = self.topology.clusters.names();
             self.unknown("cluster", &name, names, object.span(field), object, context);
         }
         Some(name)
+    }
+
+    /// Whether it is `CLUSTER.SERVER` of a user who has one server.
+    fn is_server_of_user(&self, name: &str) -> bool {
+        let topology = self.topology;
+        topology.users.iter().any(|user| {
+            let cluster = topology.cluster(user.cluster);
+            user.server_name(cluster).as_deref() == Some(name)
+        })
     }
 
     /// `tenants/t017`, or the address in full; as addresses.

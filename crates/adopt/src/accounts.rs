@@ -1,0 +1,215 @@
+//! The accounts of a server as users of a project: which can be, and the file that holds them.
+
+use std::collections::BTreeMap;
+
+use shardwright_secrets::Secret;
+use shardwright_targets::ServerAccount;
+use shardwright_topology::is_name;
+
+use crate::yaml::{Field, Yaml};
+
+/// Accounts that belong to servers and to those who run them.
+const OF_SYSTEM: [&str; 8] = [
+    "root",
+    "mysql",
+    "mysql.sys",
+    "mysql.session",
+    "mysql.infoschema",
+    "mariadb.sys",
+    "debian-sys-maint",
+    "PUBLIC",
+];
+
+/// Methods whose hashes ProxySQL can log clients in with.
+const NATIVE: &str = "mysql_native_password";
+const SHA2: &str = "caching_sha2_password";
+
+/// The accounts of a server as users.
+#[derive(Debug, Default)]
+pub struct Accounts {
+    /// Users by name, with the hash of the password.
+    pub users: BTreeMap<String, Secret>,
+    /// Accounts that are no users of the project, and why.
+    pub left_out: BTreeMap<String, String>,
+}
+
+/// Sorts accounts. `is_wanted`: whether the caller wants an account of a name at all.
+pub fn accounts(of_server: &[ServerAccount], is_wanted: impl Fn(&str) -> bool) -> Accounts {
+    let mut by_name: BTreeMap<&str, Vec<&ServerAccount>> = BTreeMap::new();
+    for account in of_server {
+        by_name.entry(&account.name).or_default().push(account);
+    }
+    let mut sorted = Accounts::default();
+    for (name, accounts) in by_name {
+        match user(name, &accounts, is_wanted(name)) {
+            Ok(hash) => {
+                sorted.users.insert(name.to_owned(), hash);
+            }
+            Err(why) => {
+                let name = if name.is_empty() { "''" } else { name };
+                sorted.left_out.insert(name.to_owned(), why);
+            }
+        }
+    }
+    sorted
+}
+
+/// The hash of the accounts of one name, or why they are no user.
+fn user(name: &str, accounts: &[&ServerAccount], is_wanted: bool) -> Result<Secret, String> {
+    if OF_SYSTEM.contains(&name) || name.is_empty() {
+        return Err("it belongs to the server".to_owned());
+    }
+    if accounts.iter().all(|account| account.is_role) {
+        return Err("it is a role".to_owned());
+    }
+    if !is_wanted {
+        return Err("it is not asked for".to_owned());
+    }
+    if !is_name(name) {
+        return Err("names of the language are letters, digits, `_` and `-`".to_owned());
+    }
+    let open = accounts
+        .iter()
+        .filter(|account| !account.is_locked && !account.is_role);
+    let (usable, refused): (Vec<_>, Vec<_>) = open.map(|account| hash(account)).partition(Result::is_ok);
+    let mut hashes: Vec<Secret> = usable.into_iter().flatten().collect();
+    hashes.sort_by(|a, b| a.expose().cmp(b.expose()));
+    hashes.dedup_by(|a, b| a.expose() == b.expose());
+    match (hashes.as_slice(), refused.into_iter().find_map(Result::err)) {
+        ([hash], _) => Ok(hash.clone()),
+        ([], Some(why)) => Err(why),
+        ([], None) => Err("it is locked".to_owned()),
+        _ => {
+            let hosts: Vec<&str> = accounts.iter().map(|account| &*account.host).collect();
+            Err(format!(
+                "its password is not the same from {}, and a user of the proxy has one",
+                hosts.join(", ")
+            ))
+        }
+    }
+}
+
+/// A hash that ProxySQL can log clients in with.
+fn hash(account: &ServerAccount) -> Result<Secret, String> {
+    let Some(hash) = &account.hash else {
+        return Err(format!("its hash of {} is no text", account.plugin));
+    };
+    let text = hash.expose();
+    let is_native = || {
+        let digits = text.strip_prefix('*');
+        digits.is_some_and(|digits| digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
+    };
+    match account.plugin.as_str() {
+        NATIVE | SHA2 | "" if text.is_empty() => Err("it has no password".to_owned()),
+        NATIVE | "" if is_native() => Ok(hash.clone()),
+        NATIVE | "" => Err("its hash is none of mysql_native_password".to_owned()),
+        // A file holds a secret on one line.
+        SHA2 if text.contains(['\n', '\r', '\0']) => Err(
+            "its hash of caching_sha2_password has a line break, which a file of a secret cannot hold"
+                .to_owned(),
+        ),
+        SHA2 if text.starts_with("$A$") => Ok(hash.clone()),
+        SHA2 => Err("its hash is none of caching_sha2_password".to_owned()),
+        other => Err(format!("ProxySQL cannot log clients in with the hash of {other}")),
+    }
+}
+
+/// Where the secret of a user is kept.
+pub fn secret_path(user: &str) -> String {
+    crate::exact::secret_file(user)
+}
+
+/// The file of the users of a cluster.
+pub fn users_file<'u>(cluster: &str, users: impl Iterator<Item = &'u str>) -> String {
+    let user = |name: &'u str| {
+        let password = Yaml::map([("file", Some(Yaml::text(secret_path(name))))]);
+        let fields = [
+            ("password", Some(password)),
+            ("cluster", Some(Yaml::text(cluster))),
+        ];
+        Field::new(name, Yaml::map(fields))
+    };
+    let users = Field::new("users", Yaml::Block(users.map(user).collect()));
+    format!(
+        "# The accounts of {cluster}, written by `shardwright sync-users {cluster}`. The next run replaces this file.\n{}",
+        Yaml::document(&[users])
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HASH: &str = "*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19";
+    const OTHER: &str = "*94BDCEBE19083CE2A1F959FD02F964C7AF4CFC29";
+
+    fn account(name: &str, host: &str, plugin: &str, hash: &str) -> ServerAccount {
+        ServerAccount {
+            name: name.to_owned(),
+            host: host.to_owned(),
+            plugin: plugin.to_owned(),
+            hash: Some(Secret::new(hash.to_owned())),
+            is_locked: false,
+            is_role: false,
+        }
+    }
+
+    #[test]
+    fn accounts_are_users_where_the_proxy_can_use_their_hash() {
+        let locked = ServerAccount {
+            is_locked: true,
+            ..account("locked", "%", NATIVE, HASH)
+        };
+        let role = ServerAccount {
+            is_role: true,
+            ..account("readers", "", "", "")
+        };
+        let all = [
+            account("app", "%", NATIVE, HASH),
+            account("app", "10.%", NATIVE, HASH),
+            account("two", "%", NATIVE, HASH),
+            account("two", "10.%", NATIVE, OTHER),
+            account("mixed", "%", NATIVE, HASH),
+            account("mixed", "localhost", "unix_socket", ""),
+            account("modern", "%", SHA2, "$A$005$abc"),
+            account("broken", "%", SHA2, "$A$005$a\nb"),
+            account("ed", "%", "ed25519", "x"),
+            account("open", "%", NATIVE, ""),
+            account("a.b", "%", NATIVE, HASH),
+            account("tmp", "%", NATIVE, HASH),
+            account("root", "%", NATIVE, HASH),
+            account("", "%", NATIVE, ""),
+            locked,
+            role,
+        ];
+        let sorted = accounts(&all, |name| name != "tmp");
+        let users: Vec<&str> = sorted.users.keys().map(String::as_str).collect();
+        assert_eq!(users, ["app", "mixed", "modern"]);
+        let left_out = sorted.left_out.iter();
+        let left_out: String = left_out.map(|(name, why)| format!("{name}: {why}\n")).collect();
+        insta::assert_snapshot!(left_out, @r"
+        '': it belongs to the server
+        a.b: names of the language are letters, digits, `_` and `-`
+        broken: its hash of caching_sha2_password has a line break, which a file of a secret cannot hold
+        ed: ProxySQL cannot log clients in with the hash of ed25519
+        locked: it is locked
+        open: it has no password
+        readers: it is a role
+        root: it belongs to the server
+        tmp: it is not asked for
+        two: its password is not the same from %, 10.%, and a user of the proxy has one
+        ");
+    }
+
+    #[test]
+    fn the_file_names_secrets_and_holds_none() {
+        insta::assert_snapshot!(users_file("pay", ["app", "batch"].into_iter()), @r"
+        # The accounts of pay, written by `shardwright sync-users pay`. The next run replaces this file.
+        version: 1
+
+        users:
+          app: {password: {file: secrets/app}, cluster: pay}
+          batch: {password: {file: secrets/batch}, cluster: pay}
+        ");
+    }
+}

@@ -1,0 +1,152 @@
+//! The file of synchronised users, and their secrets, which only their owner can read.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{ErrorKind, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use shardwright_adopt::accounts::{secret_path, users_file};
+use shardwright_secrets::Secret;
+
+use crate::error::CommandError;
+use crate::files::replace_file;
+
+/// A user that comes, changes or goes.
+pub(super) struct Change {
+    pub(super) user: String,
+    /// `added`, `another password` or `gone`.
+    pub(super) what: &'static str,
+}
+
+impl Change {
+    pub(super) fn sign(&self) -> char {
+        match self.what {
+            ADDED => '+',
+            GONE => '-',
+            _ => '~',
+        }
+    }
+}
+
+const ADDED: &str = "added";
+const CHANGED: &str = "another password";
+const GONE: &str = "gone";
+
+/// What was written before, and where.
+pub(super) struct Written {
+    directory: PathBuf,
+    path: String,
+}
+
+impl Written {
+    pub(super) fn new(directory: &Path, cluster: &str) -> Self {
+        Self {
+            directory: directory.to_owned(),
+            path: format!("topology/users-{cluster}.yaml"),
+        }
+    }
+
+    /// The file of the users, in the project.
+    pub(super) fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// What is different from what was written before.
+    pub(super) fn changes(&self, users: &BTreeMap<String, Secret>) -> Result<Vec<Change>, CommandError> {
+        let before = self.names()?;
+        let mut changes = Vec::new();
+        for (name, hash) in users {
+            let what = match (before.contains(name), self.secret(name)?) {
+                (false, _) => ADDED,
+                (true, Some(held)) if held.expose() == hash.expose() => continue,
+                (true, _) => CHANGED,
+            };
+            changes.push(Change {
+                user: name.clone(),
+                what,
+            });
+        }
+        let gone = before.into_iter().filter(|name| !users.contains_key(name));
+        changes.extend(gone.map(|user| Change { user, what: GONE }));
+        Ok(changes)
+    }
+
+    /// Writes all of it. Secrets of users who have gone are removed.
+    pub(super) fn write(&self, cluster: &str, users: &BTreeMap<String, Secret>) -> Result<(), CommandError> {
+        let gone = self.names()?.into_iter().filter(|name| !users.contains_key(name));
+        let gone: Vec<String> = gone.collect();
+        for (name, hash) in users {
+            self.keep_secret(&secret_path(name), hash.expose().as_bytes())?;
+        }
+        if !users.is_empty() {
+            self.keep_secret("secrets/.gitignore", b"*\n")?;
+        }
+        let text = users_file(cluster, users.keys().map(String::as_str));
+        let path = self.directory.join(&self.path);
+        if let Some(parent) = path.parent() {
+            fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
+        }
+        if fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
+            replace_file(&path, text.as_bytes())?;
+        }
+        for name in gone {
+            let path = self.directory.join(secret_path(&name));
+            match fs::remove_file(&path) {
+                Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(&path, &error)),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+
+    /// The users of the file: it is ours, and has one to a line.
+    fn names(&self) -> Result<BTreeSet<String>, CommandError> {
+        let path = self.directory.join(&self.path);
+        let text = match fs::read_to_string(&path) {
+            Ok(text) => text,
+            Err(error) if error.kind() == ErrorKind::NotFound => return Ok(BTreeSet::new()),
+            Err(error) => return Err(failed(&path, &error)),
+        };
+        let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
+        let names = lines.filter_map(|line| Some(line.split_once(':')?.0.trim_matches('"').to_owned()));
+        Ok(names.collect())
+    }
+
+    fn secret(&self, user: &str) -> Result<Option<Secret>, CommandError> {
+        let path = self.directory.join(secret_path(user));
+        match fs::read_to_string(&path) {
+            Ok(text) => Ok(Some(Secret::new(text))),
+            Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+            Err(error) => Err(failed(&path, &error)),
+        }
+    }
+
+    /// Writes a file that only its owner can read, beside the old one until it is whole.
+    fn keep_secret(&self, path: &str, bytes: &[u8]) -> Result<(), CommandError> {
+        let path = self.directory.join(path);
+        let parent = path.parent().expect("a secret is in a directory");
+        if !parent.exists() {
+            let mut builder = DirBuilder::new();
+            let made = builder.recursive(true).mode(0o700).create(parent);
+            made.map_err(|error| failed(parent, &error))?;
+        }
+        if fs::read(&path).ok().as_deref() == Some(bytes) {
+            return Ok(());
+        }
+        let new = path.with_extension("new");
+        let mut options = OpenOptions::new();
+        options.write(true).create(true).truncate(true).mode(0o600);
+        let written = options.open(&new).and_then(|mut file| {
+            file.write_all(bytes)?;
+            file.sync_all()
+        });
+        written
+            .and_then(|()| fs::rename(&new, &path))
+            .map_err(|error| failed(&path, &error))
+    }
+}
+
+fn failed(path: &Path, error: &std::io::Error) -> CommandError {
+    CommandError::failed(format!("cannot write {}: {error}", path.display()))
+}
