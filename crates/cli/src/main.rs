@@ -20,6 +20,7 @@ mod recorded;
 mod reports;
 mod rule_set;
 mod signals;
+mod state;
 mod ui;
 
 use std::process::ExitCode;
