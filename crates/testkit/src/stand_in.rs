@@ -193,7 +193,6 @@ fn sqlite(database: &Connection, sql: &str, rows: &mut dyn RowSink) -> Result<An
     }
     let names: Vec<ColumnDefinition> = statement
         .column_names()
-        .into_iter()
         .map(|name| ColumnDefinition::new(name, ColumnType::MYSQL_TYPE_VAR_STRING))
         .collect();
     let mut found = statement.query([]).map_err(|error| of_sqlite(&error))?;
