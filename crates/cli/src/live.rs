@@ -5,8 +5,8 @@ use std::time::Duration;
 use shardwright_analysis::Finding;
 use shardwright_compiler::Lock;
 use shardwright_plan::{Hazard, Plan, Severity, ShardMove, Target, TargetError, TargetPlan, safety};
-use shardwright_rules::{Address, EngineId, SecretReference};
-use shardwright_secrets::{Access, Secret, resolve};
+use shardwright_rules::{Address, EngineId};
+use shardwright_secrets::Secret;
 use shardwright_targets::proxysql::{Identity, Run};
 use shardwright_targets::{AdminAddress, BundledTarget, ProxySqlTarget, Timeouts};
 use shardwright_topology::model;
@@ -17,6 +17,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ownership::ownership;
 use crate::project::{Built, Opened};
+pub(crate) use crate::references::secret;
 use crate::state;
 use crate::ui::Ui;
 
@@ -198,33 +199,6 @@ fn admin_port(opened: &Opened, target: &model::Target) -> Result<(AdminAddress, 
         &target.password,
     )?;
     Ok((address, password))
-}
-
-/// A secret of the project file; `what` says which in messages.
-pub(crate) fn secret(
-    opened: &Opened,
-    what: &str,
-    source: &model::SecretSource,
-) -> Result<Secret, CommandError> {
-    let reference = reference(what, source)?;
-    resolve(&reference, &Access::from(&opened.directory))
-        .map_err(|error| CommandError::failed(format!("{what}: {error}")))
-}
-
-/// A reference to a secret of the project file; `what` says which in messages.
-pub(crate) fn reference(what: &str, source: &model::SecretSource) -> Result<SecretReference, CommandError> {
-    Ok(match source {
-        model::SecretSource::Env(name) => SecretReference::Env(name.to_string()),
-        model::SecretSource::File(path) => SecretReference::File(path.to_string()),
-        model::SecretSource::Literal(_) => {
-            let message = format!("{what} is plain text, and is not used");
-            return Err(CommandError::new(Exit::BadProject, message)
-                .hint("write password: {env: NAME}, {file: PATH} or {command: [...]}"));
-        }
-        model::SecretSource::Command(words) => {
-            SecretReference::Command(words.iter().map(ToString::to_string).collect())
-        }
-    })
 }
 
 /// What is wrong with a target, as the command's failure.

@@ -17,6 +17,7 @@ mod page;
 mod placement;
 mod project;
 mod recorded;
+mod references;
 mod reports;
 mod rule_set;
 mod signals;

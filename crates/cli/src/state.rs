@@ -12,8 +12,8 @@ use shardwright_topology::model;
 use crate::clock;
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::live;
 use crate::project::Opened;
+use crate::references::{reference, secret};
 
 /// How long a store may take to answer before it is asked again, or given up.
 const PATIENCE: Duration = Duration::from_secs(5);
@@ -27,7 +27,7 @@ pub(crate) fn journal(opened: &Opened) -> Result<Journal, CommandError> {
     };
     let project = file.project.as_deref().unwrap_or_default().to_owned();
     let key = KeyReference {
-        reference: live::reference("state: key", &shared.key)?,
+        reference: reference("state: key", &shared.key)?,
         base: opened.directory.clone(),
     };
     let path = |path: &str| opened.directory.join(path);
@@ -102,7 +102,7 @@ pub(crate) fn by() -> String {
 }
 
 fn account_of(opened: &Opened, account: &model::ServerAccount) -> Result<(String, Secret), CommandError> {
-    let password = live::secret(opened, "state: password", &account.password)?;
+    let password = secret(opened, "state: password", &account.password)?;
     Ok((account.user.to_string(), password))
 }
 
