@@ -22,7 +22,7 @@ pub(crate) use self::ask::{
 pub(crate) use self::bench::{Bench, BenchFailover, BenchWhat, Encryption};
 pub(crate) use self::import::{Adoption, Import, SecretPlace};
 pub(crate) use self::output::{Annotate, Color, Format, ReportFile, ReportKind};
-pub(crate) use self::runs::{History, Rollback, Status};
+pub(crate) use self::runs::{History, Lock, LockWhat, Rollback, Status};
 pub(crate) use self::serve::{Proxy, ProxyLimits, Refuse};
 pub(crate) use self::simulate::{LagUnit, Simulate};
 pub(crate) use self::switchover::Switchover;
@@ -122,6 +122,7 @@ pub(crate) enum Command {
     Rollback(Rollback),
     Status(Status),
     History(History),
+    Lock(Lock),
     Switchover(Switchover),
     Bench(Bench),
     Proxy(Proxy),

@@ -12,6 +12,7 @@ mod history;
 mod import;
 mod init;
 mod lint;
+mod lock;
 mod lsp;
 mod plan;
 mod prove;
@@ -62,6 +63,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Rollback(args) => rollback::run(args, global, ui),
         Command::Status(args) => status::run(args, global, ui),
         Command::History(args) => history::run(args, global, ui),
+        Command::Lock(args) => lock::run(args, global, ui),
         Command::Switchover(args) => switchover::run(args, global, ui),
         Command::Bench(args) => bench::run(args, ui),
         Command::Proxy(args) => proxy::run(args, global, ui),

@@ -5,9 +5,9 @@ use std::time::Duration;
 use shardwright_analysis::Finding;
 use shardwright_compiler::Lock;
 use shardwright_plan::{Hazard, Plan, Severity, ShardMove, Target, TargetError, TargetPlan, safety};
-use shardwright_rules::{Address, EngineId, SecretReference};
-use shardwright_secrets::{Access, Secret, resolve};
-use shardwright_targets::proxysql::{Identity, Journal, Run};
+use shardwright_rules::{Address, EngineId};
+use shardwright_secrets::Secret;
+use shardwright_targets::proxysql::{Identity, Run};
 use shardwright_targets::{AdminAddress, BundledTarget, ProxySqlTarget, Timeouts};
 use shardwright_topology::model;
 
@@ -17,6 +17,8 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ownership::ownership;
 use crate::project::{Built, Opened};
+pub(crate) use crate::references::secret;
+use crate::state;
 use crate::ui::Ui;
 
 /// How long a plan can be applied when the project file does not say.
@@ -65,20 +67,15 @@ impl Live {
     /// Says where the state of its runs is kept, and names the next one.
     pub(crate) fn keep_runs(&mut self, opened: &Opened) -> Result<(), CommandError> {
         if let Proxy::ProxySql(target) = &mut self.proxy {
-            target.keep_runs(journal(opened), identity(opened)?);
+            target.keep_runs(state::journal(opened)?, identity(opened)?);
         }
         Ok(())
     }
 }
 
-/// The runs of the project.
-pub(crate) fn journal(opened: &Opened) -> Journal {
-    Journal::new(&opened.directory.join(&*opened.project.file.state.dir))
-}
-
 /// A run by its name, and the target that it is of.
 pub(crate) fn run(opened: &Opened, name: &str) -> Result<(Run, ProxySqlTarget), CommandError> {
-    let run = journal(opened).run(name);
+    let run = state::journal(opened)?.run(name);
     let run = run.map_err(|error| {
         CommandError::failed(error.to_string()).hint("shardwright history lists the runs")
     })?;
@@ -103,18 +100,9 @@ fn identity(opened: &Opened) -> Result<Identity, CommandError> {
         .map_err(|error| CommandError::failed(format!("no random numbers for the name of a run: {error}")))?;
     let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
     let now = clock::now();
-    let host =
-        std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "localhost".to_owned());
-    let user = ["USER", "LOGNAME"]
-        .into_iter()
-        .find_map(|name| std::env::var(name).ok());
     Ok(Identity {
         run: format!("{}-{digits}", now.strftime("%Y%m%d-%H%M%S-%3f")),
-        by: format!(
-            "{}@{}",
-            user.unwrap_or_else(|| "somebody".to_owned()),
-            host.trim()
-        ),
+        by: state::by(),
         at: now.to_string(),
         commit: crate::commit::head(&opened.directory),
     })
@@ -211,28 +199,6 @@ fn admin_port(opened: &Opened, target: &model::Target) -> Result<(AdminAddress, 
         &target.password,
     )?;
     Ok((address, password))
-}
-
-/// A secret of the project file; `what` says which in messages.
-pub(crate) fn secret(
-    opened: &Opened,
-    what: &str,
-    source: &model::SecretSource,
-) -> Result<Secret, CommandError> {
-    let reference = match source {
-        model::SecretSource::Env(name) => SecretReference::Env(name.to_string()),
-        model::SecretSource::File(path) => SecretReference::File(path.to_string()),
-        model::SecretSource::Literal(_) => {
-            let message = format!("{what} is plain text, and is not used");
-            return Err(CommandError::new(Exit::BadProject, message)
-                .hint("write password: {env: NAME}, {file: PATH} or {command: [...]}"));
-        }
-        model::SecretSource::Command(words) => {
-            SecretReference::Command(words.iter().map(ToString::to_string).collect())
-        }
-    };
-    resolve(&reference, &Access::from(&opened.directory))
-        .map_err(|error| CommandError::failed(format!("{what}: {error}")))
 }
 
 /// What is wrong with a target, as the command's failure.

@@ -17,9 +17,11 @@ mod page;
 mod placement;
 mod project;
 mod recorded;
+mod references;
 mod reports;
 mod rule_set;
 mod signals;
+mod state;
 mod ui;
 
 use std::process::ExitCode;

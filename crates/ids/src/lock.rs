@@ -4,6 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::ops::Bound;
 
+/// The version of the lines. A file without [`VERSION_LINE`] has it.
+const VERSION: &str = "1";
+/// How a later version will begin the line that says so.
+const VERSION_LINE: &str = "# version: ";
+
 /// Pinned ids by name. Names are `hostgroups.CLUSTER.ROLE`, `rules.ENGINE.NAME` and `flags.ENGINE.NAME`;
 /// `shaped.ENGINE.MAP` says that traffic shaped a tree; names below `written.` say what scripts have put into a live
 /// system, so that a later one can take it back.
@@ -22,6 +27,16 @@ pub enum LockError {
         line: usize,
         /// The line, shortened.
         text: String,
+    },
+    /// A newer program wrote it, so that its lines may mean something else.
+    #[error(
+        "line {line} of the lock file says version {found}, this program reads {VERSION}: use the newer program that wrote it"
+    )]
+    TooNew {
+        /// Counted from 1.
+        line: usize,
+        /// What it says.
+        found: String,
     },
     /// Two values for one name.
     #[error("line {line} of the lock file gives {name} a second value")]
@@ -47,6 +62,7 @@ impl LockError {
         match self {
             LockError::Malformed { line, .. }
             | LockError::Repeated { line, .. }
+            | LockError::TooNew { line, .. }
             | LockError::Conflict { line } => *line,
         }
     }
@@ -54,13 +70,17 @@ impl LockError {
 
 impl Lock {
     /// Reads a lock file. Lines that cannot be read are left out and reported; empty lines and lines that start with
-    /// `#` mean nothing.
+    /// `#` mean nothing, except one that tells a version.
     pub fn parse(text: &str) -> (Self, Vec<LockError>) {
         let mut lock = Self::default();
         let mut errors = Vec::new();
         for (at, row) in text.lines().enumerate() {
             let line = at + 1;
             let row = row.trim_end();
+            if let Some(found) = row.strip_prefix(VERSION_LINE).filter(|found| *found != VERSION) {
+                let found = found.chars().take(80).collect();
+                errors.push(LockError::TooNew { line, found });
+            }
             if row.is_empty() || row.starts_with('#') {
                 continue;
             }
@@ -140,6 +160,20 @@ mod tests {
         assert_eq!(errors, []);
         assert_eq!(lock.get("hostgroups.pay.writer"), Some(100));
         assert_eq!(lock.to_string(), text);
+    }
+
+    #[test]
+    fn locks_of_today_are_read_and_those_of_later_versions_refused() {
+        let text = "# version: 1\nhostgroups.pay.writer 100\nrules.proxysql-2.7.tenants/t1 100010\n\
+                    shaped.proxysql-2.7.tenants 1\nwritten.variables.mysql-max_connections 0\n";
+        let (lock, errors) = Lock::parse(text);
+        assert_eq!(errors, []);
+        assert_eq!(lock.get("rules.proxysql-2.7.tenants/t1"), Some(100_010));
+        let (_, errors) = Lock::parse("# version: 2\nhostgroups.pay 100 writer\n");
+        assert_eq!(
+            errors[0].to_string(),
+            "line 1 of the lock file says version 2, this program reads 1: use the newer program that wrote it"
+        );
     }
 
     #[test]

@@ -269,6 +269,31 @@ mod tests {
         assert_eq!(store.last().unwrap().unwrap().project.as_deref(), Some("shop"));
     }
 
+    /// What this release writes; the next one reads it, or says why not.
+    #[test]
+    fn generations_of_version_2_are_read_and_later_ones_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("shardwright.db");
+        let database = Connection::open(&path).unwrap();
+        let sql = "CREATE TABLE generations (generation INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL,
+                       configuration TEXT NOT NULL, applied_at INTEGER NOT NULL, project TEXT) STRICT;
+                   INSERT INTO generations VALUES (8, 'f8', '{\"n\":8}', 1764000000, 'shop');
+                   PRAGMA user_version = 2;";
+        database.execute_batch(sql).unwrap();
+        let store = Store::open(directory.path()).unwrap();
+        assert_eq!(store.last().unwrap(), Some(generation(8)));
+        drop(store);
+        database.execute_batch("PRAGMA user_version = 3").unwrap();
+        let error = Store::open(directory.path()).unwrap_err().to_string();
+        assert_eq!(
+            error,
+            format!(
+                "{}: written by a later version of shardwright (format 3)",
+                path.display()
+            )
+        );
+    }
+
     #[test]
     fn a_number_is_taken_once() {
         let directory = tempfile::tempdir().unwrap();

@@ -31,6 +31,16 @@ pub struct ServerAddress {
     pub authorities: Option<PathBuf>,
 }
 
+impl ServerAddress {
+    /// `host:port`, or the path of a unix socket.
+    pub(crate) fn endpoint(&self) -> String {
+        match self.port {
+            0 => self.host.clone(),
+            port => format!("{}:{port}", self.host),
+        }
+    }
+}
+
 /// A server cannot be asked, or does not do what it is told.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{server} ({endpoint}): {reason}")]
@@ -328,7 +338,8 @@ impl Server {
     }
 }
 
-fn open(
+/// Connects, by the encryption that the address asks for.
+pub(crate) fn open(
     address: &ServerAddress,
     user: &str,
     password: &Secret,
@@ -375,15 +386,9 @@ fn error(address: &ServerAddress, error: &mysql::Error, before: &str) -> ServerE
 }
 
 fn failure(address: &ServerAddress, reason: String, is_refusal: bool) -> ServerError {
-    let ServerAddress {
-        server, host, port, ..
-    } = address;
     ServerError {
-        server: server.clone(),
-        endpoint: match port {
-            0 => host.clone(),
-            port => format!("{host}:{port}"),
-        },
+        server: address.server.clone(),
+        endpoint: address.endpoint(),
         reason,
         is_refusal,
     }

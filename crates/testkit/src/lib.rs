@@ -3,6 +3,8 @@
 //! Everything started here ends with the value that owns it, and with the test process if that dies first:
 //! see [`GuardedProcess`]. Nothing here uses a fixed port or a fixed time to wait.
 
+mod admin_port;
+mod cable;
 mod cases;
 #[cfg(feature = "certificates")]
 mod certificates;
@@ -11,8 +13,10 @@ mod command;
 #[cfg(feature = "configurations")]
 mod configurations;
 mod engine;
+mod etcd;
 mod eventually;
 mod faulty;
+mod faulty_http;
 mod galera;
 mod guarded;
 mod haproxy;
@@ -27,8 +31,11 @@ mod replication;
 mod reserved_port;
 #[cfg(feature = "sessions")]
 mod sessions;
+mod stand_in;
 mod world;
 
+pub use admin_port::AdminPort;
+pub use cable::Cable;
 pub use cases::cases;
 #[cfg(feature = "certificates")]
 pub use certificates::{Authority, Pair};
@@ -37,8 +44,10 @@ pub use command::{ADMIN_PASSWORD, CommandEnvironment, CommandOutput, RunningComm
 #[cfg(feature = "configurations")]
 pub use configurations::configuration;
 pub use engine::{Arrival, EngineClient, Handle, NumberedServers, Reply, Rig, Via};
+pub use etcd::{Etcd, EtcdOptions};
 pub use eventually::{DeadlineExceeded, eventually, poll_until};
 pub use faulty::{Fault, Faulty};
+pub use faulty_http::FaultyHttp;
 pub use galera::Galera;
 pub use guarded::GuardedProcess;
 pub use haproxy::HaProxy;
@@ -52,4 +61,5 @@ pub use replication::{Acknowledges, Replication};
 pub use reserved_port::ReservedPort;
 #[cfg(feature = "sessions")]
 pub use sessions::{CaseReport, SessionCases};
+pub use stand_in::StandIn;
 pub use world::{WORLD_SHARDS, load_world_oracle, load_world_shards};

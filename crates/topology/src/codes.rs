@@ -28,7 +28,6 @@ shardwright_diagnostics::codes! {
     IDLE_PATCH = "SW152": "a patch that changes nothing";
     PATCHES_COLLIDE = "SW153": "two patches of one address";
     BAD_ADDRESS = "SW154": "an address that cannot be patched";
-    NOT_SUPPORTED = "SW190": "a part of the language that is not supported yet";
     KEY_OVERLAP = "SW301": "two shards have the same key";
     KEY_GAP = "SW302": "keys without a shard";
     NO_KEYS = "SW303": "a shard without keys";

@@ -1,6 +1,6 @@
 //! The command lines about what targets run, and what was applied to them.
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, Subcommand};
 
 use super::Selection;
 
@@ -38,7 +38,7 @@ pub(crate) struct Status {
     pub(crate) detailed_exitcode: bool,
 }
 
-/// Lists the applies to ProxySQL that were made from this directory: when, by whom, from which commit, and how they ended
+/// Lists the applies to ProxySQL: when, by whom, from which commit, and how they ended
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright history\n  shardwright history --target px-a1 --format json"
@@ -46,4 +46,39 @@ pub(crate) struct Status {
 pub(crate) struct History {
     #[command(flatten)]
     pub(crate) selection: Selection,
+}
+
+/// Shows or breaks the lock that keeps others from applying
+///
+/// An apply to ProxySQL holds the lock of the project's state. In a directory it ends with the process. In MySQL and etcd
+/// it ends a minute after a machine was last heard of.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright lock show\n  shardwright lock break")]
+pub(crate) struct Lock {
+    #[command(subcommand)]
+    pub(crate) what: LockWhat,
+}
+
+/// What is done with the lock.
+#[derive(Debug, Subcommand)]
+pub(crate) enum LockWhat {
+    Show(LockShow),
+    Break(LockBreak),
+}
+
+/// Shows who holds the lock, since when, and when it ends
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright lock show\n  shardwright lock show --format json")]
+pub(crate) struct LockShow {}
+
+/// Takes the lock away from its holder, whose apply stops where it is
+///
+/// For a machine that does not come back. A run that was cut off is then finished with `apply --resume` or taken back with
+/// `rollback`.
+#[derive(Debug, ClapArgs)]
+#[command(after_help = "Examples:\n  shardwright lock break\n  shardwright lock break --auto-approve")]
+pub(crate) struct LockBreak {
+    /// Breaks it without asking
+    #[arg(long)]
+    pub(crate) auto_approve: bool,
 }

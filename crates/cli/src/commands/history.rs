@@ -1,13 +1,13 @@
-//! `history`: the applies to ProxySQL that were made from this directory.
+//! `history`: the applies to ProxySQL of this project.
 
 use serde_json::{Value, json};
-use shardwright_targets::proxysql::Run;
+use shardwright_targets::proxysql::PastRun;
 
 use crate::args::{self, Format, Global};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::live;
 use crate::project;
+use crate::state;
 use crate::ui::Ui;
 
 /// How much of a commit is shown.
@@ -15,10 +15,10 @@ const SHORT: usize = 8;
 
 pub(crate) fn run(args: &args::History, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
-    let runs = live::journal(&opened).runs();
+    let runs = state::journal(&opened)?.history();
     let runs = runs.map_err(|error| CommandError::failed(error.to_string()))?;
     let wanted = &args.selection.targets;
-    let is_wanted = |run: &&Run| wanted.is_empty() || wanted.contains(&run.record.target);
+    let is_wanted = |run: &&PastRun| wanted.is_empty() || wanted.contains(&run.head.target);
     let runs = runs.iter().filter(is_wanted);
     if ui.format() == Format::Json {
         let runs: Vec<Value> = runs.map(value).collect();
@@ -33,8 +33,8 @@ pub(crate) fn run(args: &args::History, global: &Global, ui: &Ui) -> Result<Exit
     Ok(Exit::Done)
 }
 
-fn line(run: &Run) -> String {
-    let record = &run.record;
+fn line(run: &PastRun) -> String {
+    let record = &run.head;
     let commit = record.identity.commit.as_deref().unwrap_or("-");
     format!(
         "{}  {}  generation {}  {}  {}  {}",
@@ -47,8 +47,8 @@ fn line(run: &Run) -> String {
     )
 }
 
-fn value(run: &Run) -> Value {
-    let record = &run.record;
+fn value(run: &PastRun) -> Value {
+    let record = &run.head;
     json!({
         "run": record.identity.run,
         "target": record.target,

@@ -225,7 +225,10 @@ impl ProxySqlTarget {
             )),
             Ok(()) => match run.note(ended) {
                 Ok(()) => error,
-                Err(unwritten) => ApplyError::NotSent(self.error(&format!("{error}; and {unwritten}"))),
+                Err(unwritten) => ApplyError::Blocked(format!(
+                    "{error}; and the state of the run cannot say so ({unwritten}): {}",
+                    unfinished(&name)
+                )),
             },
         }
     }
@@ -253,10 +256,7 @@ impl ProxySqlTarget {
             ))),
             Err(second) => {
                 let second = self.without_secrets(&second.to_string(), changes);
-                let message = format!(
-                    "{reason}; setting it back failed too: {second}; {}",
-                    unfinished(&name)
-                );
+                let message = format!("{reason}; on the way back: {second}; {}", unfinished(&name));
                 // The message says so in any case; without this line the run counts as cut off, which is as true.
                 let _unwritten = run.note(Phase::Ended {
                     end: End::Mixed,
@@ -288,9 +288,14 @@ impl ProxySqlTarget {
                     let message = format!("generation {} is live and saved", run.record.generation);
                     let noted = run.note(Phase::Ended {
                         end: End::Applied,
-                        message,
+                        message: message.clone(),
                     });
-                    noted.map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
+                    noted.map_err(|error| {
+                        let unfinished = unfinished(&name);
+                        ApplyError::Mixed(format!(
+                            "{message}, and the state of the run cannot say so: {error}; {unfinished}"
+                        ))
+                    })?;
                     let observed = self.observed(&live);
                     return Ok(Applied {
                         generation: observed.generation,
@@ -315,11 +320,15 @@ impl ProxySqlTarget {
         let back: Vec<Change> = changes.iter().map(Change::reversed).collect();
         let saves = run.was_saving();
         self.insist(&back, run, saves)?;
-        run.note(Phase::Ended {
+        let noted = run.note(Phase::Ended {
             end: End::Restored,
             message: reason.to_owned(),
-        })?;
-        Ok(())
+        });
+        noted.map_err(|error| {
+            Fault::Differs(format!(
+                "everything runs as before, and the state of the run cannot say so ({error})"
+            ))
+        })
     }
 
     /// Makes changes live, on new connections while they get lost; and gives the lease back.

@@ -114,8 +114,14 @@ impl ProxySqlTarget {
                 (Outcome::Applied, End::Restored, message)
             }
         };
-        note(run, end, &message).map_err(of_journal)?;
-        Ok((outcome, message))
+        match note(run, end, &message) {
+            Ok(()) => Ok((outcome, message)),
+            Err(error) => {
+                let unfinished = unfinished(&name);
+                let message = format!("{message}; the state of the run cannot say so: {error}; {unfinished}");
+                Err((Outcome::Mixed, message))
+            }
+        }
     }
 
     pub(super) fn run_of(&self, journal: &Journal, name: &str) -> Result<Run, Ending> {
@@ -162,7 +168,7 @@ fn note(run: &mut Run, end: End, message: &str) -> Result<(), JournalError> {
 
 pub(super) fn of_journal(error: JournalError) -> Ending {
     let outcome = match &error {
-        JournalError::Locked { .. } => Outcome::Contended,
+        JournalError::Locked { .. } | JournalError::LockLost { .. } => Outcome::Contended,
         _ => Outcome::NotSent,
     };
     (outcome, error.to_string())

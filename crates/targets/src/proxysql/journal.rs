@@ -1,169 +1,80 @@
-//! What a machine remembers of its runs: enough to finish one that was cut off, or to take it back.
+//! What a team remembers of its runs: enough to finish one that was cut off, or to take it back.
 //!
-//! A run has a directory with two files. `run.json` is written before anything is sent: what the touched rows hold
-//! before and after, with the passwords as ProxySQL stores them, so only its owner may read it. `journal.jsonl` gets a
-//! line, synced, for each thing that is begun or done. A run whose last line is no end was cut off.
+//! A run is recorded before anything is sent: what the touched rows hold before and after, with the passwords as ProxySQL
+//! stores them. Then each thing that is begun or done is noted. A run whose last note is no end was cut off. Where that is
+//! kept is a directory of one machine, or a store that several machines reach.
 
-use std::fs::{self, DirBuilder, File, OpenOptions, TryLockError};
-use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
-use std::path::{Path, PathBuf};
+mod cells;
+mod directory;
+mod error;
+mod etcd;
+mod holder;
+mod mysql;
+mod record;
+mod sealed;
+mod shared;
+mod store;
+#[cfg(test)]
+mod tests;
 
-use serde::{Deserialize, Serialize};
-use shardwright_plan::{Base, Facts};
-use shardwright_rules::Address;
-use shardwright_secrets::Secret;
-use thiserror::Error;
-use zeroize::Zeroize;
+use std::path::Path;
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
 
-use super::change::Change;
-use super::row::{Row, RowName};
+use self::directory::Directory;
+use self::shared::Shared;
+use self::store::{Store, StoredRun};
 
-/// The version of what is stored; raised when an old reader would misread a new one.
-const VERSION: u32 = 1;
-const RECORD: &str = "run.json";
-const LINES: &str = "journal.jsonl";
-const LOCK: &str = "lock";
+pub use self::error::JournalError;
+pub use self::etcd::EtcdState;
+pub use self::holder::{Holder, Owner};
+pub use self::mysql::MySqlState;
+pub use self::record::{End, Identity, Phase, RunHead, RunRecord};
+pub use self::sealed::KeyReference;
 
-/// Why the state of runs cannot be used.
-#[derive(Debug, Error)]
-pub enum JournalError {
-    /// A file or directory cannot be read or written.
-    #[error("{path}: {source}", path = path.display())]
-    Io {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        source: io::Error,
-    },
-    /// A file does not hold what it should.
-    #[error("{path} cannot be read as the state of a run: {reason}", path = path.display())]
-    Unreadable {
-        /// Which.
-        path: PathBuf,
-        /// Why.
-        reason: String,
-    },
-    /// Another process of this machine applies.
-    #[error("another apply of this machine holds {path}", path = path.display())]
-    Locked {
-        /// Its lock.
-        path: PathBuf,
-    },
-    /// There is no such run.
-    #[error("there is no run {0}")]
-    NoRun(String),
-}
+/// How long a lock lasts in a store without its holder.
+pub const LOCK_PERIOD: Duration = Duration::from_secs(60);
+/// How often the end of a run is written before it is given up, and the time between.
+const ATTEMPTS: u32 = 5;
+const PAUSE: Duration = Duration::from_secs(1);
 
-/// The directory of the runs.
+/// The runs of a project.
 #[derive(Clone, Debug)]
 pub struct Journal {
-    directory: PathBuf,
+    store: Arc<dyn Store>,
 }
 
-/// Keeps other processes of this machine from applying; until it is dropped.
+/// Keeps others from applying; until it is dropped.
 #[derive(Debug)]
-pub struct JournalLock(#[expect(dead_code, reason = "the lock is the file's being open")] File);
+pub struct JournalLock(Arc<dyn Store>);
 
-/// Who applies, in which run, and when.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Identity {
-    /// The run's name; unique, and sorted by time.
-    pub run: String,
-    /// `user@host`
-    pub by: String,
-    /// RFC 3339.
-    pub at: String,
-    /// The commit of the project, where it is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub commit: Option<String>,
-}
-
-/// What a run is, as it was before anything was sent.
-#[derive(Debug, Serialize, Deserialize)]
-pub struct RunRecord {
-    version: u32,
-    /// Who made it.
-    pub identity: Identity,
-    /// The target's name in the project file.
-    pub target: String,
-    /// Its admin port.
-    pub admin: String,
-    /// The configuration that it leads to, by its fingerprint; of a rollback, the run that it takes back.
-    pub desired: String,
-    /// The project that owns it afterwards.
-    pub project: Option<String>,
-    /// What it ran before.
-    pub base: Base,
-    /// The generation that it becomes.
-    pub generation: u64,
-    changes: Vec<StoredChange>,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct StoredChange {
-    name: RowName,
-    address: Address,
-    old: Option<StoredRow>,
-    new: Option<StoredRow>,
-    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-    is_at_start: bool,
-}
-
-#[derive(Debug, Serialize, Deserialize)]
-struct StoredRow {
-    facts: Facts,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    secret: Option<String>,
-}
-
-/// What was begun or done.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case", tag = "phase")]
-pub enum Phase {
-    /// Rows are put in memory, and this module is loaded.
-    Loading {
-        /// The module.
-        module: String,
-    },
-    /// What is live is what was wanted.
-    Verified,
-    /// Modules are saved to disk.
-    Saving,
-    /// Everything is set back.
-    Restoring {
-        /// Why.
-        reason: String,
-    },
-    /// It is over.
-    Ended {
-        /// How.
-        end: End,
-        /// In a sentence.
-        message: String,
-    },
-}
-
-/// How a run ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum End {
-    /// What was wanted is live and saved.
-    Applied,
-    /// The former state is live and saved.
-    Restored,
-    /// Nothing was changed.
-    Refused,
-    /// Neither, or it is not known.
-    Mixed,
+impl Drop for JournalLock {
+    fn drop(&mut self) {
+        self.0.unlock();
+    }
 }
 
 /// A run with what is known of it.
 #[derive(Debug)]
 pub struct Run {
-    directory: PathBuf,
+    store: Arc<dyn Store>,
     /// What it is.
     pub record: RunRecord,
+    /// What was begun and done, in order.
+    pub phases: Vec<Phase>,
+    next: u64,
+    /// Everything is being set back, which does not wait for a store that fails.
+    is_going_back: bool,
+    /// The store has failed on the way back.
+    is_silent: bool,
+}
+
+/// A run without its rows.
+#[derive(Debug)]
+pub struct PastRun {
+    /// What it is.
+    pub head: RunHead,
     /// What was begun and done, in order.
     pub phases: Vec<Phase>,
 }
@@ -171,77 +82,93 @@ pub struct Run {
 impl Journal {
     /// The runs of a state directory, which need not exist yet.
     pub fn new(state: &Path) -> Self {
+        let somebody = Owner {
+            by: "somebody".to_owned(),
+            at: "an unknown time".to_owned(),
+        };
+        Self::in_directory(state, somebody)
+    }
+
+    /// The runs of a state directory, which need not exist yet; and who works with it.
+    pub fn in_directory(state: &Path, owner: Owner) -> Self {
         Self {
-            directory: state.join("runs"),
+            store: Arc::new(Directory::new(state, owner)),
         }
     }
 
-    /// Keeps other processes of this machine from applying.
+    /// The runs of a project in tables of MySQL or MariaDB, and who works with them. Locks last so long without their
+    /// holder, [`LOCK_PERIOD`] outside tests.
+    pub fn in_mysql(state: MySqlState, key: KeyReference, owner: Owner, period: Duration) -> Self {
+        let cells = Arc::new(mysql::MySqlCells::new(state));
+        Self {
+            store: Arc::new(Shared::new(cells, owner, key, period)),
+        }
+    }
+
+    /// The runs of a project in etcd, and who works with them. Locks last so long without their holder, in whole seconds,
+    /// [`LOCK_PERIOD`] outside tests.
+    pub fn in_etcd(state: EtcdState, key: KeyReference, owner: Owner, period: Duration) -> Self {
+        let cells = Arc::new(etcd::EtcdCells::new(state));
+        Self {
+            store: Arc::new(Shared::new(cells, owner, key, period)),
+        }
+    }
+
+    /// Keeps others from applying: other processes of this machine, and of all machines where the store is shared.
     ///
     /// # Errors
-    /// [`JournalError::Locked`], or the directory cannot be used.
+    /// [`JournalError::Locked`], or the store cannot be used.
     pub fn lock(&self) -> Result<JournalLock, JournalError> {
-        self.make()?;
-        let path = self.directory.join(LOCK);
-        let file = private(OpenOptions::new().create(true).truncate(false).write(true), &path)?;
-        match file.try_lock() {
-            Ok(()) => Ok(JournalLock(file)),
-            Err(TryLockError::WouldBlock) => Err(JournalError::Locked { path }),
-            Err(TryLockError::Error(source)) => Err(JournalError::Io { path, source }),
-        }
+        self.store.lock()?;
+        Ok(JournalLock(Arc::clone(&self.store)))
     }
 
-    /// Begins a run: everything that is needed to take it back is on disk when this returns.
+    /// Who holds the lock.
+    ///
+    /// # Errors
+    /// [`JournalError`]
+    pub fn holder(&self) -> Result<Option<Holder>, JournalError> {
+        self.store.holder()
+    }
+
+    /// Takes the lock from this holder, and from no other; `false`: it is not the holder any more.
+    ///
+    /// # Errors
+    /// The holder is a process of this machine that runs, or the store cannot be used.
+    pub fn break_lock(&self, holder: &Holder) -> Result<bool, JournalError> {
+        self.store.break_lock(holder)
+    }
+
+    /// Begins a run: everything that is needed to take it back is durable when this returns.
     pub(super) fn begin(&self, record: RunRecord) -> Result<Run, JournalError> {
-        self.make()?;
-        let directory = self.directory.join(&record.identity.run);
-        make_directory(&directory)?;
-        let path = directory.join(RECORD);
-        let mut text =
-            serde_json::to_vec(&record).expect("rows have string keys only, so JSON can hold them");
-        let mut file = private(OpenOptions::new().create_new(true).write(true), &path)?;
-        let written = file.write_all(&text).and_then(|()| file.sync_all());
-        text.zeroize();
-        written.map_err(|source| JournalError::Io { path, source })?;
-        let lines = directory.join(LINES);
-        private(OpenOptions::new().create_new(true).write(true), &lines)?;
-        for place in [&directory, &self.directory] {
-            sync_directory(place)?;
-        }
-        Ok(Run {
-            directory,
+        self.store.begin(&record)?;
+        Ok(self.of_store(StoredRun {
             record,
             phases: Vec::new(),
-        })
+            next: 0,
+        }))
     }
 
-    /// Every run, the oldest first.
+    /// Every run without its rows, the oldest first. No key is needed.
+    ///
+    /// # Errors
+    /// [`JournalError`]
+    pub fn history(&self) -> Result<Vec<PastRun>, JournalError> {
+        Ok(self.store.heads()?.into_iter().map(PastRun::from).collect())
+    }
+
+    /// The last run of a target, where it has not ended. No key is needed.
+    pub(super) fn open_run(&self, target: &str) -> Result<Option<PastRun>, JournalError> {
+        Ok(self.store.open_run(target)?.map(PastRun::from))
+    }
+
+    /// Every run with its rows, the oldest first.
     ///
     /// # Errors
     /// [`JournalError`]
     pub fn runs(&self) -> Result<Vec<Run>, JournalError> {
-        let failed = |source| JournalError::Io {
-            path: self.directory.clone(),
-            source,
-        };
-        let entries = match fs::read_dir(&self.directory) {
-            Ok(entries) => entries,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
-            Err(error) => return Err(failed(error)),
-        };
-        let mut names = Vec::new();
-        for entry in entries {
-            let entry = entry.map_err(failed)?;
-            if entry.file_type().map_err(failed)?.is_dir() {
-                names.push(entry.file_name().to_string_lossy().into_owned());
-            }
-        }
-        names.sort_unstable();
-        // A process that ended while it began a run has sent nothing.
-        let whole = names
-            .into_iter()
-            .filter(|name| self.directory.join(name).join(LINES).exists());
-        whole.map(|name| self.run(&name)).collect()
+        let heads = self.store.heads()?.into_iter();
+        heads.map(|head| self.run(&head.record.identity.run)).collect()
     }
 
     /// A run by its name.
@@ -249,128 +176,64 @@ impl Journal {
     /// # Errors
     /// [`JournalError`]
     pub fn run(&self, name: &str) -> Result<Run, JournalError> {
-        let is_name = !name.is_empty()
-            && name
-                .bytes()
-                .all(|byte| byte.is_ascii_alphanumeric() || byte == b'-');
-        let directory = self.directory.join(name);
-        if !is_name || !directory.join(RECORD).exists() {
-            return Err(JournalError::NoRun(name.to_owned()));
-        }
-        let path = directory.join(RECORD);
-        let mut bytes = read(&path)?;
-        let record = serde_json::from_slice::<RunRecord>(&bytes);
-        bytes.zeroize();
-        let unreadable = |reason: String| JournalError::Unreadable {
-            path: path.clone(),
-            reason,
-        };
-        let record = record.map_err(|error| unreadable(error.to_string()))?;
-        if record.version != VERSION {
-            let version = record.version;
-            return Err(unreadable(format!(
-                "it has version {version}, this program reads {VERSION}"
-            )));
-        }
-        let lines = read(&directory.join(LINES))?;
-        let lines = String::from_utf8_lossy(&lines);
-        // The last line may have been cut off.
-        let phases = lines.lines().filter_map(|line| serde_json::from_str(line).ok());
-        Ok(Run {
-            phases: phases.collect(),
-            directory,
-            record,
-        })
+        Ok(self.of_store(self.store.run(name)?))
     }
 
-    /// Makes the directory, which git leaves alone: what is in it holds passwords.
-    fn make(&self) -> Result<(), JournalError> {
-        make_directory(&self.directory)?;
-        let path = self.directory.join(".gitignore");
-        if path.exists() {
-            return Ok(());
+    fn of_store(&self, run: StoredRun<RunRecord>) -> Run {
+        Run {
+            store: Arc::clone(&self.store),
+            record: run.record,
+            phases: run.phases,
+            next: run.next,
+            is_going_back: false,
+            is_silent: false,
         }
-        let mut file = private(OpenOptions::new().create(true).truncate(true).write(true), &path)?;
-        file.write_all(b"*\n")
-            .map_err(|source| JournalError::Io { path, source })
-    }
-}
-
-impl RunRecord {
-    pub(super) fn new(
-        identity: Identity,
-        target: (&str, String),
-        desired: &str,
-        project: Option<String>,
-        base: Base,
-        changes: &[Change],
-    ) -> Self {
-        let stored = |row: &Row| StoredRow {
-            facts: row.facts.clone(),
-            secret: row.secret.as_ref().map(|secret| secret.expose().to_owned()),
-        };
-        let changes = changes.iter().map(|change| StoredChange {
-            name: change.name.clone(),
-            address: change.address.clone(),
-            old: change.old.as_ref().map(stored),
-            new: change.new.as_ref().map(stored),
-            is_at_start: change.is_at_start,
-        });
-        Self {
-            version: VERSION,
-            identity,
-            target: target.0.to_owned(),
-            admin: target.1,
-            desired: desired.to_owned(),
-            project,
-            generation: base.generation + 1,
-            base,
-            changes: changes.collect(),
-        }
-    }
-
-    /// The rows that it changes.
-    pub(super) fn changes(&self) -> Vec<Change> {
-        let row = |row: &StoredRow| Row {
-            facts: row.facts.clone(),
-            secret: row.secret.clone().map(Secret::new),
-        };
-        let changes = self.changes.iter().map(|change| Change {
-            name: change.name.clone(),
-            address: change.address.clone(),
-            old: change.old.as_ref().map(row),
-            new: change.new.as_ref().map(row),
-            reference: None,
-            is_at_start: change.is_at_start,
-        });
-        changes.collect()
     }
 }
 
 impl Run {
-    /// Notes what is begun or done; it is on disk when this returns.
+    /// Notes what is begun or done; it is durable when this returns.
+    ///
+    /// On the way back, what cannot be written is left out while the lock is ours for certain: the record alone says how to
+    /// get back, and nobody else may begin. The end is tried for some seconds, and never left out.
     pub(super) fn note(&mut self, phase: Phase) -> Result<(), JournalError> {
-        let path = self.directory.join(LINES);
-        let mut line = serde_json::to_vec(&phase).expect("texts are JSON");
-        line.push(b'\n');
-        let mut file = private(OpenOptions::new().append(true), &path)?;
-        let written = file.write_all(&line).and_then(|()| file.sync_all());
-        written.map_err(|source| JournalError::Io { path, source })?;
+        self.is_going_back |= matches!(phase, Phase::Restoring { .. });
+        let is_end = matches!(phase, Phase::Ended { .. });
+        let attempts = if is_end { ATTEMPTS } else { 1 };
+        let is_left_out = self.is_silent && !is_end && self.store.is_surely_locked();
+        if !is_left_out && let Err(error) = self.write(&phase, attempts) {
+            let is_lost = matches!(error, JournalError::LockLost { .. }) || !self.store.is_surely_locked();
+            if is_lost || is_end || !self.is_going_back {
+                return Err(error);
+            }
+            self.is_silent = true;
+        }
+        self.next += 1;
         self.phases.push(phase);
         Ok(())
     }
 
+    fn write(&self, phase: &Phase, attempts: u32) -> Result<(), JournalError> {
+        let write = || self.store.note(&self.record.identity.run, self.next, phase);
+        let mut written = write();
+        for _ in 1..attempts {
+            if !matches!(&written, Err(error) if !matches!(error, JournalError::LockLost { .. })) {
+                break;
+            }
+            thread::sleep(PAUSE);
+            written = write();
+        }
+        written
+    }
+
     /// How it ended; `None`: it was cut off, or goes on.
     pub fn end(&self) -> Option<(End, &str)> {
-        match self.phases.last() {
-            Some(Phase::Ended { end, message }) => Some((*end, message)),
-            _ => None,
-        }
+        record::end(&self.phases)
     }
 
     /// Whether somebody has to finish it or take it back.
     pub fn is_open(&self) -> bool {
-        self.end().is_none_or(|(end, _)| end == End::Mixed)
+        record::is_open(&self.phases)
     }
 
     /// Whether something may have been saved.
@@ -379,40 +242,30 @@ impl Run {
     }
 }
 
+impl From<StoredRun<RunHead>> for PastRun {
+    fn from(run: StoredRun<RunHead>) -> Self {
+        Self {
+            head: run.record,
+            phases: run.phases,
+        }
+    }
+}
+
+impl PastRun {
+    /// How it ended; `None`: it was cut off, or goes on.
+    pub fn end(&self) -> Option<(End, &str)> {
+        record::end(&self.phases)
+    }
+
+    /// Whether somebody has to finish it or take it back.
+    pub fn is_open(&self) -> bool {
+        record::is_open(&self.phases)
+    }
+}
+
 /// What to do about a run that has not ended.
 pub(super) fn unfinished(run: &str) -> String {
     format!(
         "run {run} has not ended: `shardwright apply --resume {run}` finishes it, `shardwright rollback {run}` takes it back"
     )
-}
-
-fn private(options: &mut OpenOptions, path: &Path) -> Result<File, JournalError> {
-    let opened = options.mode(0o600).open(path);
-    opened.map_err(|source| JournalError::Io {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-fn make_directory(path: &Path) -> Result<(), JournalError> {
-    let made = DirBuilder::new().recursive(true).mode(0o700).create(path);
-    made.map_err(|source| JournalError::Io {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-fn sync_directory(path: &Path) -> Result<(), JournalError> {
-    let synced = File::open(path).and_then(|directory| directory.sync_all());
-    synced.map_err(|source| JournalError::Io {
-        path: path.to_owned(),
-        source,
-    })
-}
-
-fn read(path: &Path) -> Result<Vec<u8>, JournalError> {
-    fs::read(path).map_err(|source| JournalError::Io {
-        path: path.to_owned(),
-        source,
-    })
 }

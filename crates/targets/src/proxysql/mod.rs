@@ -30,7 +30,10 @@ mod wanted;
 
 pub use finish::Way;
 pub use hazards::codes;
-pub use journal::{End, Identity, Journal, JournalError, JournalLock, Phase, Run, RunRecord};
+pub use journal::{
+    End, EtcdState, Holder, Identity, Journal, JournalError, JournalLock, KeyReference, LOCK_PERIOD,
+    MySqlState, Owner, PastRun, Phase, Run, RunHead, RunRecord,
+};
 pub use live::Live;
 pub use mark::Lease;
 pub(crate) use mark::marks_and_leases;

@@ -58,7 +58,7 @@ impl ProxySqlTarget {
             identity.clone(),
             (&self.name, self.address.to_string()),
             name,
-            taken.record.project,
+            taken.record.project.clone(),
             base.clone(),
             &changes,
         );

@@ -10,7 +10,7 @@ use super::change::Change;
 use super::changes::changes;
 use super::effects::difference;
 use super::hazards::{codes, hazard, of_rows, placed_again, staged};
-use super::journal::{Identity, Journal, JournalError, Run};
+use super::journal::{Identity, Journal, JournalError};
 use super::live::Live;
 use super::mark::Mark;
 use super::module::Module;
@@ -146,13 +146,8 @@ impl ProxySqlTarget {
         let Some((journal, _)) = &self.journal else {
             return Ok(None);
         };
-        let runs = journal.runs()?;
-        let mut of_target = runs
-            .into_iter()
-            .rev()
-            .filter(|run| run.record.target == self.name);
-        let open = of_target.find(Run::is_open);
-        Ok(open.map(|run| run.record.identity.run))
+        let open = journal.open_run(&self.name)?;
+        Ok(open.map(|run| run.head.identity.run))
     }
 
     pub(super) fn observed(&self, live: &Live) -> Observed {

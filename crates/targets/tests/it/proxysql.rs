@@ -1,11 +1,13 @@
-//! A real ProxySQL 2.7.1 as a target.
+//! A real ProxySQL 2.7.1 as a target; where there is none, the stand-in for its admin port.
 
 mod applying;
 mod cluster;
 mod everything;
+mod facts;
 mod faults;
 mod owning;
 mod passwords;
 mod prepared;
 mod random;
 mod rig;
+mod stores;

@@ -31,7 +31,7 @@ pub use origins::{DefinitionId, FieldId, Instance, OriginId, Origins};
 pub use policy::{CommentHint, Consistency, OnUnsupported, ReadClass, ReadSelection, ReadWritePolicy};
 pub use project::{
     EngineEntry, EngineName, Environment, GateLimit, IdRanges, Manage, Managed, ProjectFile, Safety,
-    ServerAccount, StateSettings, Switchover, Target, Unmanaged, Wave,
+    ServerAccount, SharedState, StateSettings, StateStore, Switchover, Target, Unmanaged, Wave,
 };
 pub use property::{Property, PropertyClaim, PropertyDomain};
 pub use query_rules::{BlockPlace, RawRefusing, RawRoute, RawRule, RefusedBy, RuleBlock};

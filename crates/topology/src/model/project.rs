@@ -6,7 +6,7 @@ use std::sync::Arc;
 use shardwright_diagnostics::Span;
 use shardwright_vocabulary::{NamePattern, RegexEngine, Words};
 
-use super::{LintSettings, OriginId, SecretSource, Table};
+use super::{LintSettings, OriginId, SecretSource, ServerTls, Table};
 
 /// What `shardwright.yaml` says.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -182,6 +182,44 @@ pub struct GateLimit {
 pub struct StateSettings {
     /// A directory, relative to the project.
     pub dir: Arc<str>,
+    /// A store that several machines reach, in place of the directory.
+    pub shared: Option<SharedState>,
+}
+
+/// A store that several machines reach.
+#[derive(Clone, Debug, PartialEq)]
+pub struct SharedState {
+    /// Which, and where.
+    pub store: StateStore,
+    /// Who asks it; always for MySQL.
+    pub account: Option<ServerAccount>,
+    /// What rows are sealed with.
+    pub key: SecretSource,
+    /// Certificates of authorities, in PEM, relative to the project.
+    pub ca: Option<Arc<str>>,
+}
+
+/// A kind of shared store.
+#[derive(Clone, Debug, PartialEq)]
+pub enum StateStore {
+    /// A database of MySQL or MariaDB.
+    MySql {
+        /// Without brackets.
+        host: Arc<str>,
+        /// TCP port.
+        port: u16,
+        /// Its name.
+        database: Arc<str>,
+        /// Encryption.
+        tls: ServerTls,
+    },
+    /// Members of an etcd cluster.
+    Etcd {
+        /// `http://HOST:PORT` or `https://HOST:PORT`, at least one.
+        endpoints: Vec<Arc<str>>,
+        /// A certificate and its private key, in PEM, relative to the project.
+        certificate: Option<(Arc<str>, Arc<str>)>,
+    },
 }
 
 impl StateSettings {
@@ -193,6 +231,7 @@ impl Default for StateSettings {
     fn default() -> Self {
         Self {
             dir: Self::DIR.into(),
+            shared: None,
         }
     }
 }

@@ -2,6 +2,7 @@
 
 mod engines;
 mod rollout;
+mod state;
 mod switchover;
 
 use std::sync::Arc;
@@ -12,11 +13,10 @@ use shardwright_diagnostics::Diagnostic;
 use super::object::Object;
 use super::values::within;
 use super::{instances, lint};
-use crate::codes::{BAD_VALUE, NOT_SUPPORTED, OF_OTHERS};
+use crate::codes::{BAD_VALUE, OF_OTHERS};
 use crate::fields::{AnyField, EXPECTS, Ids, Text, object};
 use crate::model::{
-    Environment, IdRanges, Manage, Managed, NamePattern, ProjectFile, Safety, StateSettings, Table,
-    Unmanaged, Words,
+    Environment, IdRanges, Manage, Managed, NamePattern, ProjectFile, Safety, Table, Unmanaged, Words,
 };
 use crate::tree::context::Context;
 use crate::tree::environment::Environment as Bindings;
@@ -67,7 +67,7 @@ object! {
         "Measurements with the limits that they may not exceed between waves.",
         Shaped::Custom(rollout::gate_schema),
     );
-    STATE: Part = part("state", &state::FIELDS).or_defaults();
+    STATE: Part = part("state", &state::state::FIELDS).or_defaults();
     SAFETY: Part = part("safety", &safety::FIELDS).or_defaults()
         .absent("see below");
     SWITCHOVER: Part = part("switchover", &switchover::switchover::FIELDS)
@@ -101,15 +101,6 @@ object! {
         .refers(refers::USERS);
     CLUSTERS: Custom = custom("clusters", "Names of clusters that are ours, globs allowed; or `all`.", all_or_names)
         .refers(refers::CLUSTERS);
-}
-
-object! {
-    mod state = "Where the state of runs is kept.";
-    DIR: Or<Text> = filled("dir", "A directory for the state, relative to the project.").or(StateSettings::DIR);
-    MYSQL: Text = text("mysql", "A MySQL database for the state, by its address.")
-        .page("Not supported yet.");
-    ETCD: Text = text("etcd", "An etcd cluster for the state, by its address.")
-        .page("Not supported yet.");
 }
 
 object! {
@@ -188,8 +179,10 @@ pub(crate) fn project(root: &View<'_>, context: &mut Context<'_>) -> ProjectFile
     let engines = engines::engines(&object, context);
     let ids = ids(&object, context);
     let manage = manage(&object, &ids, context);
+    let project = project_name(&object, context);
+    let state = state::state(&object, project.as_ref(), context);
     ProjectFile {
-        project: project_name(&object, context),
+        project,
         ids,
         ids_span: object.field(&project::IDS).map(|field| field.key.span),
         manage,
@@ -197,7 +190,7 @@ pub(crate) fn project(root: &View<'_>, context: &mut Context<'_>) -> ProjectFile
         targets: Table::new(rollout::targets(&object, &engines, context)),
         waves: rollout::waves(&object, context),
         gates: rollout::gates(&object, context),
-        state: state(&object, context),
+        state,
         safety: safety(&object, context),
         switchover: switchover::switchover(&object, context),
         lint: object
@@ -265,20 +258,6 @@ fn project_name(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Ar
     let message = format!("a project's name is made of letters, digits, `_` and `-`, found `{name}`");
     object.error(BAD_VALUE, message, object.span(&project::PROJECT), context);
     None
-}
-
-fn state(object: &Object<'_, '_>, context: &mut Context<'_>) -> StateSettings {
-    let part = object.part(&project::STATE, context);
-    if let Some(part) = &part {
-        let unsupported: [&dyn AnyField; 2] = [&state::MYSQL, &state::ETCD];
-        for field in unsupported.into_iter().filter(|field| part.has(*field)) {
-            let message = format!("state kept in {} is not supported yet", field.name());
-            part.error(NOT_SUPPORTED, message, part.key_span(field), context);
-        }
-    }
-    StateSettings {
-        dir: within(part.as_ref(), &state::DIR, context),
-    }
 }
 
 fn safety(object: &Object<'_, '_>, context: &mut Context<'_>) -> Safety {

@@ -37,12 +37,14 @@ fn join(nodes: &[&ProxySql]) {
 #[test]
 fn peers_follow_the_node_that_is_applied_to() {
     let left_out = "a cluster of real ProxySQLs";
-    let (Some(first), Some(second), Some(third)) =
-        (Rig::start(left_out), Rig::start(left_out), Rig::start(left_out))
-    else {
+    let (Some(first), Some(second), Some(third)) = (
+        Rig::start_real(left_out),
+        Rig::start_real(left_out),
+        Rig::start_real(left_out),
+    ) else {
         return;
     };
-    join(&[&first.proxysql, &second.proxysql, &third.proxysql]);
+    join(&[first.real(), second.real(), third.real()]);
     let desired = configuration(
         r"
 users: [app]

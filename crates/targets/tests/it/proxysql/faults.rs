@@ -13,7 +13,7 @@ use shardwright_testkit::{Fault, Faulty, configuration};
 
 use super::rig::{Rig, plan};
 
-const OLD: &str = r"
+pub(crate) const OLD: &str = r"
 rules:
   - {rule_id: 100, match_digest: '^SELECT', destination_hostgroup: 11, apply: 1}
   - {rule_id: 101, username: geo, destination_hostgroup: 20, apply: 1}
@@ -22,7 +22,7 @@ fast_routing:
 variables: {mysql-max_connections: '2000'}
 ";
 
-const NEW: &str = r"
+pub(crate) const NEW: &str = r"
 users: [app, web]
 hostgroups: {30: {host: elsewhere.db}}
 rules:
@@ -32,7 +32,7 @@ variables: {mysql-max_connections: '3000'}
 ";
 
 /// Everything that a run could change, in every layer, without the counts of generations.
-fn state(rig: &Rig) -> Vec<String> {
+pub(crate) fn state(rig: &Rig) -> Vec<String> {
     let queries = [
         "rule_id, active, username, match_digest, destination_hostgroup FROM {}mysql_query_rules WHERE rule_id > -2",
         "* FROM {}mysql_query_rules_fast_routing",

@@ -9,7 +9,7 @@ use super::rig::{Rig, plan};
 
 #[test]
 fn rules_that_would_end_the_engine_are_not_loaded_while_clients_hold_statements() {
-    let Some(rig) = Rig::start("prepared statements held on a real ProxySQL") else {
+    let Some(rig) = Rig::start_real("prepared statements held on a real ProxySQL") else {
         return;
     };
     let server = MariaDb::start(Options::default()).unwrap();
@@ -34,7 +34,7 @@ fn rules_that_would_end_the_engine_are_not_loaded_while_clients_hold_statements(
         password: "",
         schema: Some("shop"),
     };
-    let mut client = connect(rig.proxysql.address(), app).unwrap();
+    let mut client = connect(rig.real().address(), app).unwrap();
     let held = client.prep("SELECT 1 + ?").unwrap();
     assert_eq!(client.exec_first::<u32, _, _>(&held, (2,)).unwrap(), Some(3));
     let refusing = with_rules("[{rule_id: 100, match_digest: '^SELECT', error_msg: 'no', apply: 1}]");

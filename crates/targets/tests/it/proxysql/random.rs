@@ -3,10 +3,12 @@
 use proptest::prelude::*;
 use proptest::test_runner::{Config, TestRunner};
 use serde_json::{Value, json};
+use shardwright_plan::Outcome;
 use shardwright_rules::Configuration;
 use shardwright_testkit::configuration;
 
-use super::rig::{Rig, plan};
+use super::faults::state;
+use super::rig::{Rig, effects, plan};
 
 /// A small configuration: users, weights, rules and rows of fast routing, with texts that need quoting.
 fn any_configuration() -> impl Strategy<Value = Configuration> {
@@ -45,22 +47,62 @@ fn by_key(rows: Vec<Value>, key: &str) -> Vec<Value> {
     by_key.into_values().collect()
 }
 
-#[test]
-fn from_any_configuration_to_any_other() {
-    let Some(rig) = Rig::start("random configurations on a real ProxySQL") else {
-        return;
-    };
+/// Applies one configuration after the other. Each time what was planned is live, what was there before is live again once
+/// the run is taken back, and the plan for that is as it was.
+fn from_any_configuration_to_any_other(rig: &Rig, cases: u32) {
     let config = Config {
-        cases: 12,
+        cases,
         failure_persistence: None,
         ..Config::default()
     };
+    // The first apply also plans to mark the target as ours, and its mark stays.
+    let is_marked = std::cell::Cell::new(false);
     TestRunner::new(config)
         .run(&any_configuration(), |desired| {
-            rig.applied(&desired);
+            let before = state(rig);
+            let planned = effects(&plan(&mut rig.target(), &desired, Some("shop")));
+            let report = rig.applied(&desired);
             let again = plan(&mut rig.target(), &desired, Some("shop"));
             prop_assert!(!again.has_changes(), "{:#?}", again.targets[0].effects);
+            if report.outcome == Outcome::Unchanged {
+                return Ok(());
+            }
+            let run = rig
+                .journal()
+                .runs()
+                .unwrap()
+                .pop()
+                .unwrap()
+                .record
+                .identity
+                .run
+                .clone();
+            let back = rig.target().take_back(&run);
+            prop_assert_eq!(back.outcome, Outcome::Applied, "{:#?}", back);
+            prop_assert_eq!(state(rig), before);
+            let replanned = effects(&plan(&mut rig.target(), &desired, Some("shop")));
+            prop_assert!(
+                replanned == planned || !is_marked.get(),
+                "{}\n{}",
+                planned,
+                replanned
+            );
+            is_marked.set(true);
+            rig.applied(&desired);
             Ok(())
         })
         .unwrap();
+}
+
+#[test]
+fn on_a_real_proxysql_what_was_planned_is_live_and_what_was_there_comes_back() {
+    let Some(rig) = Rig::start_real("random configurations on a real ProxySQL") else {
+        return;
+    };
+    from_any_configuration_to_any_other(&rig, 12);
+}
+
+#[test]
+fn on_the_stand_in_what_was_planned_is_live_and_what_was_there_comes_back() {
+    from_any_configuration_to_any_other(&Rig::stand_in(), 60);
 }

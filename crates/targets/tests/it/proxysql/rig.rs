@@ -9,25 +9,44 @@ use shardwright_secrets::Secret;
 use shardwright_targets::emit::Ownership;
 use shardwright_targets::proxysql::{Identity, Journal};
 use shardwright_targets::{AdminAddress, ProxySqlTarget, Timeouts};
-use shardwright_testkit::{ProxySql, ProxySqlOptions, TextRow, real_proxysql};
+use shardwright_testkit::{AdminPort, ProxySql, ProxySqlOptions, StandIn, TextRow, real_proxysql};
 use tempfile::TempDir;
 
 /// A ProxySQL and the directory of its runs.
 pub(crate) struct Rig {
-    pub(crate) proxysql: ProxySql,
+    pub(crate) proxysql: AdminPort,
     pub(crate) state: TempDir,
     runs: AtomicUsize,
 }
 
 impl Rig {
+    /// A real ProxySQL, or the stand-in for its admin port where there is none. There always is one of them.
+    pub(crate) fn start(_what: &str) -> Option<Self> {
+        Some(Self::on(AdminPort::start()))
+    }
+
     /// `None`, after a line that says so, where there is no real ProxySQL.
-    pub(crate) fn start(left_out: &str) -> Option<Self> {
+    pub(crate) fn start_real(left_out: &str) -> Option<Self> {
         let binary = real_proxysql(left_out)?;
-        Some(Self {
-            proxysql: ProxySql::start(&binary, &ProxySqlOptions::default()).unwrap(),
+        let proxysql = ProxySql::start(&binary, &ProxySqlOptions::default()).unwrap();
+        Some(Self::on(AdminPort::Real(proxysql)))
+    }
+
+    pub(crate) fn stand_in() -> Self {
+        Self::on(AdminPort::StandIn(StandIn::start().unwrap()))
+    }
+
+    fn on(proxysql: AdminPort) -> Self {
+        Self {
+            proxysql,
             state: tempfile::tempdir().unwrap(),
             runs: AtomicUsize::new(0),
-        })
+        }
+    }
+
+    /// The engine of a rig that has a real one.
+    pub(crate) fn real(&self) -> &ProxySql {
+        self.proxysql.real().unwrap()
     }
 
     /// The target as a project sees it that owns everything.
@@ -63,7 +82,7 @@ impl Rig {
         Journal::new(self.state.path())
     }
 
-    fn identity(&self) -> Identity {
+    pub(crate) fn identity(&self) -> Identity {
         let number = self.runs.fetch_add(1, Ordering::Relaxed);
         Identity {
             run: format!("run-{number:04}"),
