@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use shardwright_plan::ObjectKind;
 use shardwright_rules::Address;
 
-use super::change::Change;
+use super::change::{Aside, Change};
 use super::live::Live;
 use super::row::{Row, RowName};
 use super::wanted::Wanted;
@@ -26,6 +26,7 @@ pub(super) fn changes(live: &Live, wanted: &Wanted) -> Vec<Change> {
                 new: Some(wish.row.clone()),
                 reference: wish.reference.clone(),
                 is_at_start: wish.is_at_start,
+                aside: Aside::Nothing,
             });
         }
     }
@@ -38,6 +39,7 @@ pub(super) fn changes(live: &Live, wanted: &Wanted) -> Vec<Change> {
                 new: None,
                 reference: None,
                 is_at_start: false,
+                aside: Aside::Nothing,
             });
         }
     }

@@ -16,7 +16,8 @@ use shardwright_secrets::Secret;
 use thiserror::Error;
 use zeroize::Zeroize;
 
-use super::change::Change;
+use super::change::{Aside, Change, Shelved};
+use super::left::Left;
 use super::row::{Row, RowName};
 
 /// The version of what is stored; raised when an old reader would misread a new one.
@@ -98,6 +99,9 @@ pub struct RunRecord {
     /// The generation that it becomes.
     pub generation: u64,
     changes: Vec<StoredChange>,
+    /// What it leaves; absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left: Option<Left>,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -108,6 +112,15 @@ struct StoredChange {
     new: Option<StoredRow>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_at_start: bool,
+    /// What memory held of it that was not live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shelved: Option<StoredShelved>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredShelved {
+    row: Option<StoredRow>,
+    is_ours: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -315,6 +328,10 @@ impl RunRecord {
             old: change.old.as_ref().map(stored),
             new: change.new.as_ref().map(stored),
             is_at_start: change.is_at_start,
+            shelved: change.shelved().map(|shelved| StoredShelved {
+                row: shelved.row.as_ref().map(stored),
+                is_ours: shelved.is_ours,
+            }),
         });
         Self {
             version: VERSION,
@@ -326,7 +343,19 @@ impl RunRecord {
             generation: base.generation + 1,
             base,
             changes: changes.collect(),
+            left: None,
         }
+    }
+
+    /// The same with what it leaves.
+    pub(super) fn leaving(mut self, left: Left) -> Self {
+        self.left = Some(left);
+        self
+    }
+
+    /// What it left, where its record says so.
+    pub(super) fn left(&self) -> Option<&Left> {
+        self.left.as_ref()
     }
 
     /// The rows that it changes.
@@ -342,6 +371,13 @@ impl RunRecord {
             new: change.new.as_ref().map(row),
             reference: None,
             is_at_start: change.is_at_start,
+            aside: match &change.shelved {
+                None => Aside::Nothing,
+                Some(shelved) => Aside::Before(Shelved {
+                    row: shelved.row.as_ref().map(row),
+                    is_ours: shelved.is_ours,
+                }),
+            },
         });
         changes.collect()
     }

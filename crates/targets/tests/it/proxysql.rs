@@ -9,3 +9,4 @@ mod passwords;
 mod prepared;
 mod random;
 mod rig;
+mod staging;
