@@ -2,6 +2,7 @@
 
 mod ask;
 mod bench;
+mod drift;
 mod import;
 mod output;
 mod runs;
@@ -14,12 +15,14 @@ mod targets;
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Parser, Subcommand, ValueEnum};
+use shardwright_plan::render::SHOWN_DIGEST;
 
 pub(crate) use self::ask::{
-    ClientProfile, Equivalent, Graph, GraphForm, LogKind, Prove, ProveWhat, Refines, Report, Route, Traffic,
-    TrafficWhat,
+    ClientProfile, Equivalent, Explain, Graph, GraphForm, LogKind, Prove, ProveWhat, Refines, Report, Route,
+    Traffic, TrafficWhat,
 };
 pub(crate) use self::bench::{Bench, BenchFailover, BenchWhat, Encryption};
+pub(crate) use self::drift::Drift;
 pub(crate) use self::import::{Adoption, Import, SecretPlace};
 pub(crate) use self::output::{Annotate, Color, Format, ReportFile, ReportKind};
 pub(crate) use self::runs::{History, Lock, LockWhat, Rollback, Status};
@@ -27,7 +30,7 @@ pub(crate) use self::serve::{Proxy, ProxyLimits, Refuse};
 pub(crate) use self::simulate::{LagUnit, Simulate};
 pub(crate) use self::switchover::Switchover;
 pub(crate) use self::sync_users::SyncUsers;
-pub(crate) use self::targets::{Foreign, Ownership, Selection};
+pub(crate) use self::targets::{Foreign, Ownership, Selection, StagedRows};
 
 /// Write MySQL routing as YAML, check it, and apply it.
 ///
@@ -116,6 +119,7 @@ pub(crate) enum Command {
     Graph(Graph),
     Report(Report),
     Diff(Diff),
+    Drift(Drift),
     Plan(Plan),
     Show(Show),
     Apply(Apply),
@@ -271,27 +275,6 @@ pub(crate) enum FailOn {
     Info,
 }
 
-/// Explains a code, an address, a hostgroup, a rule, a server, a digest, an error
-///
-/// A code such as SW201 shows its page. An address such as shard_maps.tenants or tenants/t137 shows where it is
-/// written, the rules that it compiles to, and the layouts that were compared. hostgroup:, rule: and server: show what a
-/// number or host on a proxy is, its file and line, and which statements go there. digest: shows the rules for one
-/// digest. error: shows the causes of an error of the proxy.
-#[derive(Debug, ClapArgs)]
-#[command(
-    after_help = "Examples:\n  shardwright explain SW201\n  shardwright explain shard_maps.tenants\n  \
-    shardwright explain tenants/t137 --engine proxysql-2.7\n  shardwright explain hostgroup:1034\n  \
-    shardwright explain rule:100412\n  shardwright explain server:db1.internal:3306\n  \
-    shardwright explain digest:0x4D7DCFF87DD1A927\n  shardwright explain error:9001"
-)]
-pub(crate) struct Explain {
-    /// What to explain
-    pub(crate) what: String,
-    /// The engine to compile for; default: the first that the project lists, for numbers the first that has them
-    #[arg(long, value_name = "ENGINE")]
-    pub(crate) engine: Option<String>,
-}
-
 /// Compiles the topology to rules and hostgroups
 ///
 /// Writes shardwright.lock beside the project file (with -e NAME: env/NAME.lock), unless --locked or --check.
@@ -408,6 +391,8 @@ pub(crate) struct Plan {
     /// Refuses to change shardwright.lock
     #[arg(long)]
     pub(crate) locked: bool,
+    #[command(flatten)]
+    pub(crate) staged: StagedRows,
 }
 
 /// Shows a saved plan
@@ -427,10 +412,12 @@ pub(crate) struct Show {
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright apply\n  shardwright plan -o change.plan && shardwright apply change.plan\n  \
-    shardwright apply --auto-approve --target local"
+    shardwright apply --auto-approve --target local\n  \
+    shardwright apply --expect-effects 3f0c4a1785d2b9e6"
 )]
 pub(crate) struct Apply {
     /// A plan saved by `shardwright plan -o`
+    #[arg(conflicts_with = "staged")]
     pub(crate) plan: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) selection: Selection,
@@ -442,8 +429,16 @@ pub(crate) struct Apply {
     /// Lifts one safety limit, with the reason
     #[arg(long, value_name = "CODE=REASON")]
     pub(crate) allow: Vec<String>,
+    /// Applies without asking if the plan has exactly these effects, and exits 5 otherwise
+    ///
+    /// The digest of a plan's effects is what was reviewed: it stays the same when a plan is made again and says the same.
+    /// `plan` shows its first digits, which are enough; `plan --format json` has all of it (effect_digest).
+    #[arg(long, value_name = "DIGEST", value_parser = digest)]
+    pub(crate) expect_effects: Option<String>,
+    #[command(flatten)]
+    pub(crate) staged: StagedRows,
     /// Finishes a run that was cut off, exactly as it was planned
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "targets", "take_over", "allow"])]
+    #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "targets", "take_over", "allow", "expect_effects", "staged"])]
     pub(crate) resume: Option<String>,
 }
 
@@ -480,6 +475,18 @@ pub(crate) struct Lsp {
     /// What some editors add; standard input and output are used anyway
     #[arg(long, hide = true)]
     pub(crate) stdio: bool,
+}
+
+/// The digest of `--expect-effects`, or enough of it.
+fn digest(text: &str) -> Result<String, String> {
+    let text = text.to_ascii_lowercase();
+    let is_digest = text.bytes().all(|byte| byte.is_ascii_hexdigit());
+    match is_digest && (SHOWN_DIGEST..=64).contains(&text.len()) {
+        true => Ok(text),
+        false => Err(format!(
+            "at least {SHOWN_DIGEST} hexadecimal digits, as `plan` shows them"
+        )),
+    }
 }
 
 /// The day of `--today`.

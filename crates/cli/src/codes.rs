@@ -74,6 +74,11 @@ const LIVE: &[CodeDoc] = &[
         "a load puts servers back for a moment",
         include_str!("../../../docs/rules/SW840.md"),
     ),
+    page(
+        "SW841",
+        "rows of others stay",
+        include_str!("../../../docs/rules/SW841.md"),
+    ),
 ];
 
 /// Every page, by code.

@@ -5,6 +5,7 @@ mod bench;
 mod compile;
 mod demo;
 mod diff;
+mod drift;
 mod explain;
 mod fmt;
 mod graph;
@@ -57,6 +58,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Graph(args) => graph::run(args, global, ui),
         Command::Report(args) => report::run(args, global, ui),
         Command::Diff(args) => diff::run(args, global, ui),
+        Command::Drift(args) => drift::run(args, global, ui),
         Command::Plan(args) => plan::run(args, global, ui),
         Command::Show(args) => show::run(args, ui),
         Command::Apply(args) => apply::run(args, global, ui),

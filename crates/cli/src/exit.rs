@@ -44,7 +44,7 @@ impl Exit {
         (
             Exit::Changes,
             2,
-            "changes present: diff, plan --detailed-exitcode, fmt --check, compile --check",
+            "changes present: diff, drift, plan --detailed-exitcode, fmt --check, compile --check",
         ),
         (
             Exit::Findings,

@@ -1,11 +1,14 @@
 //! Targets of the project file as live targets, and the plan towards them.
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use shardwright_analysis::Finding;
 use shardwright_compiler::Lock;
-use shardwright_plan::{Hazard, Plan, Severity, ShardMove, Target, TargetError, TargetPlan, safety};
-use shardwright_rules::{Address, EngineId};
+use shardwright_plan::{
+    Hazard, Observed, Plan, Severity, ShardMove, Staged, Target, TargetError, TargetPlan, Unreachable, safety,
+};
+use shardwright_rules::{Address, Configuration, EngineId};
 use shardwright_secrets::Secret;
 use shardwright_targets::proxysql::{Identity, Run};
 use shardwright_targets::{AdminAddress, BundledTarget, ProxySqlTarget, Timeouts};
@@ -62,6 +65,20 @@ impl Live {
             target.manage(file.project.as_deref().map(str::to_owned), ownership(file, lock)?);
         }
         Ok(())
+    }
+
+    /// Says what becomes of rows that somebody else has staged on it.
+    pub(crate) fn take_staged(&mut self, staged: Option<Staged>) {
+        if let Proxy::ProxySql(target) = &mut self.proxy {
+            target.take_staged(staged);
+        }
+    }
+
+    fn staged(&self) -> Option<Staged> {
+        match &self.proxy {
+            Proxy::Bundled(_) => None,
+            Proxy::ProxySql(target) => target.staged(),
+        }
     }
 
     /// Says where the state of its runs is kept, and names the next one.
@@ -217,6 +234,10 @@ pub(crate) enum LockUse {
     Ignore,
 }
 
+/// Is told of each target, what was observed, what would be done, and what the target shall run.
+pub(crate) type OfPart<'a> =
+    dyn FnMut(&mut Live, &Observed, &TargetPlan, &Arc<Configuration>) -> Result<(), CommandError> + 'a;
+
 /// Observes the targets and plans the changes that the project needs.
 pub(crate) fn plan(
     opened: &Opened,
@@ -224,9 +245,12 @@ pub(crate) fn plan(
     ui: &Ui,
     lock: LockUse,
     foreign: Foreign,
+    each: &mut OfPart<'_>,
 ) -> Result<Plan, CommandError> {
     let project = opened.project.file.project.as_deref();
+    let skips = opened.project.file.safety.skip_unreachable && live.len() > 1;
     let mut refused = Vec::new();
+    let mut away: Vec<TargetError> = Vec::new();
     let mut builds: Vec<(EngineId, Built)> = Vec::new();
     let mut parts = Vec::with_capacity(live.len());
     for live in live.iter_mut() {
@@ -243,8 +267,16 @@ pub(crate) fn plan(
             .find(|(built, _)| *built == engine)
             .expect("built above");
         live.manage(opened, &built.compiled.lock)?;
+        let staged = live.staged();
         let target = live.target();
-        let observed = target.observe().map_err(|error| unreachable(&error))?;
+        let observed = match target.observe() {
+            Ok(observed) => observed,
+            Err(error) if skips => {
+                away.push(error);
+                continue;
+            }
+            Err(error) => return Err(unreachable(&error)),
+        };
         refused.extend(of_another(target.name(), observed.project.as_deref(), project));
         let desired = &built.configuration;
         let assessment = target
@@ -255,7 +287,12 @@ pub(crate) fn plan(
             (Foreign::Compare, None) => None,
             _ => project,
         };
-        parts.push((part.for_project(owner), built.configuration.clone()));
+        let part = part.taking_staged(staged).for_project(owner);
+        each(live, &observed, &part, &built.configuration)?;
+        parts.push((part, built.configuration.clone()));
+    }
+    if let Some(first) = away.first().filter(|_| parts.is_empty()) {
+        return Err(unreachable(first));
     }
     if foreign == Foreign::Refuse && !refused.is_empty() {
         let message = format!("refused; nothing was changed\n  {}", refused.join("\n  "));
@@ -264,7 +301,53 @@ pub(crate) fn plan(
         ));
     }
     let environment = opened.environment.clone();
-    Ok(Plan::new(environment, clock::now(), expiry(opened), None, parts).with_moves(moves(opened)))
+    let plan = Plan::new(environment, clock::now(), expiry(opened), None, parts);
+    Ok(plan.with_moves(moves(opened)).leaving_out(left_out(&away, ui)))
+}
+
+/// Targets that could not be reached and that `safety.unreachable: skip` leaves out; they are named at once.
+fn left_out(away: &[TargetError], ui: &Ui) -> Vec<Unreachable> {
+    let named = away.iter().map(|error| {
+        ui.message(&format!(
+            "warning: {error}; it is left out (safety.unreachable: skip)"
+        ));
+        Unreachable {
+            name: error.target.clone(),
+            reason: error.reason.clone(),
+        }
+    });
+    named.collect()
+}
+
+/// Looks whether every target can be reached before one is changed.
+pub(crate) fn leave_out_unreachable(
+    live: &mut Vec<Live>,
+    opened: &Opened,
+    ui: &Ui,
+) -> Result<(), CommandError> {
+    let mut away = Vec::new();
+    for one in live.iter_mut() {
+        if let Err(error) = one.target().observe() {
+            away.push(error);
+        }
+    }
+    let is_all = away.len() == live.len();
+    match away.first() {
+        Some(first) if is_all || !opened.project.file.safety.skip_unreachable => {
+            let message = format!("{first}; nothing was changed");
+            Err(CommandError::failed(message).hint(
+                "safety.unreachable: skip in shardwright.yaml leaves out targets that cannot be reached",
+            ))
+        }
+        _ => {
+            let names: Vec<String> = left_out(&away, ui)
+                .into_iter()
+                .map(|target| target.name)
+                .collect();
+            live.retain(|one| !names.iter().any(|name| name == one.name()));
+            Ok(())
+        }
+    }
 }
 
 /// Why this project may not change a target. A target that no named project has applied to is free.

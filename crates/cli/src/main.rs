@@ -12,6 +12,7 @@ mod files;
 mod live;
 mod logging;
 mod lsp;
+mod meaning;
 mod ownership;
 mod page;
 mod placement;

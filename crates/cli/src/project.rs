@@ -60,6 +60,12 @@ pub(crate) fn open(global: &Global, ui: &Ui) -> Result<Opened, CommandError> {
     })
 }
 
+/// The same for a program that looks again and again; `None`: it cannot be read now.
+pub(crate) fn open_quietly(global: &Global, ui: &Ui) -> Option<Opened> {
+    let options = options(global).ok()?;
+    open_with(global, options, ui, |_, _| Ok(())).ok()
+}
+
 /// The same for commands whose results are problems: with `--format json` they are on standard output.
 pub(crate) fn open_for_findings(global: &Global, options: Options, ui: &Ui) -> Result<Opened, CommandError> {
     open_with(global, options, ui, |problems, sources| {
@@ -368,11 +374,30 @@ impl Opened {
             _ => None,
         };
         let Some(origin) = overridden else {
-            return self.origin(address);
+            let places = [self.origin(address), self.patched_at(address)];
+            let places: Vec<String> = places.into_iter().flatten().collect();
+            return (!places.is_empty()).then(|| places.join(", "));
         };
         let span = self.project.origins.span(origin);
         let line = self.sources.position(span).line;
         Some(format!("{}:{line}", self.sources.path(span.file)))
+    }
+
+    /// Where the environment sets values of an object: `env/prod.yaml:11`.
+    fn patched_at(&self, address: &Address) -> Option<String> {
+        let file = format!("{ENVIRONMENT_DIRECTORY}/{}.yaml", self.environment.as_deref()?);
+        let mut documents = self.documents.all();
+        let document = documents.find(|document| self.sources.path(document.file) == file)?;
+        let patches = document.root.as_ref()?.get("patch")?.as_mapping()?;
+        let is_of = |key: &str| {
+            let below = key.strip_prefix(address.as_str())?;
+            // Objects within it have lines of their own.
+            let is_own = below.is_empty() || (below.starts_with('.') && !below.starts_with(".servers."));
+            is_own.then_some(())
+        };
+        let patch = patches.iter().find(|patch| is_of(&patch.key.text).is_some())?;
+        let line = self.sources.position(patch.key.span).line;
+        Some(format!("{file}:{line}"))
     }
 
     /// The file and the 1-based line where an object is written.
@@ -403,6 +428,18 @@ impl Opened {
         }
         let path = self.directory.join(file);
         replace_file(&path, lock.to_string().as_bytes())
+    }
+
+    /// Whether another look at the same directory found the same files.
+    pub(crate) fn is_as(&self, other: &Self) -> bool {
+        let texts = |opened: &Self| -> Vec<(String, String)> {
+            let sources = &opened.sources;
+            let files = sources.files();
+            files
+                .map(|file| (sources.path(file).to_owned(), sources.text(file).to_owned()))
+                .collect()
+        };
+        self.lock == other.lock && texts(self) == texts(other)
     }
 
     /// The lock as it is on disk.

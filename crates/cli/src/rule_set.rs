@@ -1,6 +1,6 @@
 //! Rule sets by name: a file, a project's directory, a revision or an environment of it, a plan, or what a target runs.
 
-mod revision;
+pub(crate) mod revision;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -238,7 +238,8 @@ pub(crate) fn rule_file(path: &str, engine: EngineId) -> Result<RuleFile, Comman
     Ok(rules_of(path, &bytes, engine))
 }
 
-fn rules_of(path: &str, bytes: &[u8], engine: EngineId) -> RuleFile {
+/// Reads statements of a ProxySQL or a `proxysql.cnf`; `path` is what messages call them.
+pub(crate) fn rules_of(path: &str, bytes: &[u8], engine: EngineId) -> RuleFile {
     let mut sources = Sources::new();
     let file = shardwright_import::read(&mut sources, path, bytes, Language::of_path(path), engine);
     RuleFile {

@@ -31,7 +31,7 @@ pub use jiff::Timestamp;
 pub use kind::ObjectKind;
 pub use observed::{Base, Observed};
 pub use outcome::{ApplyReport, Outcome, Problem};
-pub use plan::{Change, Cost, Meaning, Plan, SCHEMA_VERSION, TargetPlan};
+pub use plan::{Change, Cost, Meaning, Plan, SCHEMA_VERSION, Staged, TargetPlan, Unreachable, Witness};
 pub use saved::{LoadError, MAX_PLAN_BYTES};
 pub use schema::schemas;
 pub use shard_move::ShardMove;

@@ -45,9 +45,22 @@ pub struct Plan {
     pub moves: Vec<ShardMove>,
     /// What would be done, per target, sorted by name.
     pub targets: Vec<TargetPlan>,
+    /// Targets that could not be reached and are left out, sorted by name.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub unreachable: Vec<Unreachable>,
     /// The desired configurations by fingerprint, complete and without secrets.
     #[schemars(with = "BTreeMap<String, serde_json::Map<String, serde_json::Value>>")]
     pub configurations: BTreeMap<String, Arc<Configuration>>,
+}
+
+/// A target that a plan leaves out because it could not be reached.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Unreachable {
+    /// Name in the project file.
+    pub name: String,
+    /// Why.
+    pub reason: String,
 }
 
 /// What would be done to one target.
@@ -80,9 +93,22 @@ pub struct TargetPlan {
     pub cost: Option<Cost>,
     /// What is done, in order; empty when nothing changes.
     pub steps: Vec<Step>,
+    /// What becomes of rows that somebody else has staged; absent: they are refused.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staged: Option<Staged>,
 }
 
-/// Whether statements route differently.
+/// What becomes of rows of a live system that somebody else has staged and not made live.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Staged {
+    /// They go live with the plan.
+    Adopt,
+    /// They are taken back.
+    Discard,
+}
+
+/// Whether statements route differently, on the targets that are named or on all.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Meaning {
@@ -93,6 +119,26 @@ pub struct Meaning {
     /// What changes, in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
+    /// Statements that go another way afterwards, the shortest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub witnesses: Vec<Witness>,
+}
+
+/// A statement that goes another way afterwards.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Witness {
+    /// The user of its session.
+    pub user: String,
+    /// The schema of its session, where it is in one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub schema: Option<String>,
+    /// The statement.
+    pub statement: String,
+    /// Where it goes before.
+    pub before: String,
+    /// Where it goes after.
+    pub after: String,
 }
 
 /// Pattern evaluations per statement before and after, in thousandths so that a plan holds no rounded numbers.
@@ -145,6 +191,7 @@ impl Plan {
             meaning,
             moves: Vec::new(),
             targets,
+            unreachable: Vec::new(),
             configurations,
         };
         plan.id = plan.computed_id();
@@ -155,6 +202,23 @@ impl Plan {
     pub fn with_moves(mut self, moves: Vec<ShardMove>) -> Self {
         self.moves = moves;
         self.effect_digest = self.computed_effect_digest();
+        self.id = self.computed_id();
+        self
+    }
+
+    /// The same with whether statements route differently.
+    #[must_use]
+    pub fn meaning(mut self, meaning: Option<Meaning>) -> Self {
+        self.meaning = meaning;
+        self.id = self.computed_id();
+        self
+    }
+
+    /// The same with targets that are left out.
+    #[must_use]
+    pub fn leaving_out(mut self, mut unreachable: Vec<Unreachable>) -> Self {
+        unreachable.sort_by(|a, b| a.name.cmp(&b.name));
+        self.unreachable = unreachable;
         self.id = self.computed_id();
         self
     }
@@ -225,7 +289,15 @@ impl TargetPlan {
             counts,
             hazards,
             cost: None,
+            staged: None,
         }
+    }
+
+    /// The same with what becomes of rows that somebody else has staged, as its effects have it.
+    #[must_use]
+    pub fn taking_staged(mut self, staged: Option<Staged>) -> Self {
+        self.staged = staged;
+        self
     }
 
     /// The same for a project; a change of the owner is an effect like any other.

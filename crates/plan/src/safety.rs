@@ -8,7 +8,7 @@ use jiff::Timestamp;
 use serde::Serialize;
 use shardwright_rules::{Address, glob_matches};
 
-use crate::{Action, Effect, Plan};
+use crate::{Action, Effect, ObjectKind, Plan, RowChange, RowKey};
 
 /// `safety:` of the project file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,9 +24,9 @@ pub struct Limits {
 /// A limit that a plan breaks, and how it can be allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    /// The word for `--allow`: `deletes`, `protect`, `plan_expiry`.
+    /// The word for `--allow`: `deletes`, `protect`, `plan_expiry`, `stale_copy`.
     pub code: &'static str,
-    /// The line of the project file.
+    /// The line of the project file, or the command that always asks.
     pub rule: &'static str,
     /// The target; `None` where the refusal is about the whole plan.
     pub target: Option<String>,
@@ -53,8 +53,77 @@ pub fn check(plan: &Plan, limits: &Limits, now: Timestamp, allowed: &[String]) -
         refusals.extend(deletes(&target.name, &target.effects, limits));
         refusals.extend(protected(&target.name, &target.effects, limits));
     }
+    without_allowed(refusals, allowed)
+}
+
+/// The same of a run that is taken back, which has effects and no plan; and whether writes would go to a copy that has
+/// not followed since the run.
+pub fn check_taking_back(
+    target: &str,
+    effects: &[Effect],
+    limits: &Limits,
+    allowed: &[String],
+) -> Vec<Refusal> {
+    let refusals = [
+        deletes(target, effects, limits),
+        protected(target, effects, limits),
+        stale_copies(target, effects),
+    ];
+    without_allowed(refusals.into_iter().flatten().collect(), allowed)
+}
+
+fn without_allowed(mut refusals: Vec<Refusal>, allowed: &[String]) -> Vec<Refusal> {
     refusals.retain(|refusal| !allowed.iter().any(|code| code == refusal.code));
     refusals
+}
+
+/// Shards that go to another hostgroup, and hostgroups that get other servers: what was written since the run is not there.
+fn stale_copies(target: &str, effects: &[Effect]) -> Option<Refusal> {
+    let is_server =
+        |row: &RowChange| matches!(&row.row, RowKey::Row { table, .. } if table == "mysql_servers");
+    let hostgroup = |row: &RowChange| match &row.row {
+        RowKey::Row { key, .. } => key.first().cloned(),
+        RowKey::Rule(_) | RowKey::FastRoute { .. } => None,
+    };
+    let rows = || {
+        effects
+            .iter()
+            .flat_map(|effect| &effect.rows)
+            .filter(|row| is_server(row))
+    };
+    let emptied: BTreeSet<String> = rows()
+        .filter(|row| row.action == Action::Remove)
+        .filter_map(hostgroup)
+        .collect();
+    let moves = |row: &RowChange| match row.row {
+        RowKey::Rule(_) | RowKey::FastRoute { .. } => {
+            row.action == Action::Change && row.new.contains_key("destination_hostgroup")
+        }
+        RowKey::Row { .. } => {
+            let comes = is_server(row) && row.action == Action::Add;
+            comes && hostgroup(row).is_some_and(|hostgroup| emptied.contains(&hostgroup))
+        }
+    };
+    let concerned = effects.iter().filter(|effect| {
+        let kind = effect.kind();
+        matches!(kind, ObjectKind::Shard | ObjectKind::Server) && effect.rows.iter().any(moves)
+    });
+    let subjects: Vec<Address> = concerned.map(|effect| effect.address.clone()).collect();
+    let number = subjects.len();
+    (number > 0).then(|| Refusal {
+        code: "stale_copy",
+        rule: "rollback",
+        target: Some(target.to_owned()),
+        number: number as u64,
+        limit: 0,
+        message: format!(
+            "{} would be served on {target} by the servers of before the run, which lack what was written since ({}); copy it \
+             back first, then allow it with --allow stale_copy=REASON",
+            counted(number, "object"),
+            listed(&subjects)
+        ),
+        subjects,
+    })
 }
 
 fn expired(plan: &Plan, limits: &Limits, now: Timestamp) -> Option<Refusal> {

@@ -251,3 +251,28 @@ pub(crate) struct Report {
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
 }
+
+/// Explains a code, an address, a hostgroup, a rule, a server, a digest, an error
+///
+/// A code such as SW201 shows its page. An address such as shard_maps.tenants or tenants/t137 shows where it is
+/// written, the rules that it compiles to, and the layouts that were compared. hostgroup:, rule: and server: show what a
+/// number or host on a proxy is, its file and line, and which statements go there. digest: shows the rules for one
+/// digest. error: shows the causes of an error of the proxy.
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  shardwright explain SW201\n  shardwright explain shard_maps.tenants\n  \
+    shardwright explain tenants/t137 --engine proxysql-2.7\n  shardwright explain hostgroup:1034\n  \
+    shardwright explain rule:100412\n  shardwright explain rule:100412 --target px-a1\n  shardwright explain server:db1.internal:3306\n  \
+    shardwright explain digest:0x4D7DCFF87DD1A927\n  shardwright explain error:9001"
+)]
+pub(crate) struct Explain {
+    /// What to explain
+    pub(crate) what: String,
+    /// The engine to compile for; default: the first that the project lists, for numbers the first that has them
+    #[arg(long, value_name = "ENGINE")]
+    pub(crate) engine: Option<String>,
+    /// Also shows what this ProxySQL has under the number or name: its row, whether the files say the same, who applied it,
+    /// when, and from which commit
+    #[arg(long, value_name = "NAME", conflicts_with = "engine")]
+    pub(crate) target: Option<String>,
+}

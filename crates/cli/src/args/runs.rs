@@ -8,11 +8,13 @@ use super::Selection;
 ///
 /// A run that was cut off is taken back at once: the target is between two states. One that was applied is taken back by
 /// the same changes the other way round, after approval, as a run of its own. It is refused when rows that the run wrote
-/// hold something else by now.
+/// hold something else by now, when it would break a safety limit, and when shards or hostgroups would be served again by
+/// servers that lack what was written since (stale_copy).
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright history\n  shardwright rollback 20261125-153012-480-7f3a1c20\n  \
-    shardwright rollback 20261125-153012-480-7f3a1c20 --auto-approve"
+    shardwright rollback 20261125-153012-480-7f3a1c20 --auto-approve\n  \
+    shardwright rollback 20261125-153012-480-7f3a1c20 --allow \"stale_copy=the tenant was read-only\""
 )]
 pub(crate) struct Rollback {
     /// The run, as apply and history name it
@@ -20,6 +22,9 @@ pub(crate) struct Rollback {
     /// Takes it back without asking
     #[arg(long)]
     pub(crate) auto_approve: bool,
+    /// Lifts one safety limit, with the reason
+    #[arg(long, value_name = "CODE=REASON")]
+    pub(crate) allow: Vec<String>,
 }
 
 /// Shows what each target runs, and whether that is what was applied

@@ -1,9 +1,10 @@
 //! The targets of a command, and their owner.
 
-use clap::Args as ClapArgs;
+use clap::{Args as ClapArgs, ValueEnum};
+use shardwright_plan::Staged;
 
 /// Which targets a command is about.
-#[derive(Debug, ClapArgs)]
+#[derive(Clone, Debug, ClapArgs)]
 pub(crate) struct Selection {
     /// Targets by name; default: every target of the project
     #[arg(long = "target", value_name = "NAME")]
@@ -37,5 +38,34 @@ impl Ownership {
             true => Foreign::TakeOver,
             false => Foreign::Refuse,
         }
+    }
+}
+
+/// What becomes of rows that somebody else has staged on a ProxySQL and nobody has loaded.
+#[derive(Debug, ClapArgs)]
+pub(crate) struct StagedRows {
+    /// What becomes of rows that somebody else has staged in memory: a LOAD would publish them
+    ///
+    /// adopt: they go live with the plan, which shows them. discard: memory is set back to what is live; the plan shows that.
+    /// Rows that the files speak of become what the files say in either case. Without it, such rows are refused.
+    #[arg(long, value_enum, value_name = "WHAT")]
+    pub(crate) staged: Option<StagedWay>,
+}
+
+/// `--staged`
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StagedWay {
+    /// They go live with the plan
+    Adopt,
+    /// Memory is set back to what is live
+    Discard,
+}
+
+impl StagedRows {
+    pub(crate) fn way(&self) -> Option<Staged> {
+        self.staged.map(|way| match way {
+            StagedWay::Adopt => Staged::Adopt,
+            StagedWay::Discard => Staged::Discard,
+        })
     }
 }

@@ -4,7 +4,9 @@ use std::fs::File;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
 
-use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan, safety};
+use shardwright_plan::render::SHOWN_DIGEST;
+use shardwright_plan::safety::{self, Refusal};
+use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan};
 use shardwright_targets::proxysql::Way;
 
 use crate::args::{Apply, Format, Global};
@@ -13,6 +15,7 @@ use crate::commands::plan;
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
 use crate::live::{self, Live, LockUse};
+use crate::meaning;
 use crate::project::{self, Opened};
 use crate::ui::Ui;
 
@@ -27,9 +30,14 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
         None => project::open(global, ui)?,
     };
     let mut live = live::targets(&opened, &args.selection)?;
+    if saved.is_none() {
+        for live in &mut live {
+            live.take_staged(args.staged.way());
+        }
+    }
     let plan = match saved {
         Some(plan) => plan,
-        None => live::plan(&opened, &mut live, ui, LockUse::Write, args.ownership.foreign())?,
+        None => meaning::plan(&opened, &mut live, ui, LockUse::Write, args.ownership.foreign())?,
     };
     if args.plan.is_none() && ui.format() != Format::Json {
         plan::present(&plan, Some(&opened), ui)?;
@@ -38,8 +46,13 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
         let message = format!("{}; nothing was changed", shardwright_plan::cannot_move(&plan));
         return Err(CommandError::new(Exit::Refused, message));
     }
+    if let Some(expected) = &args.expect_effects {
+        expect(&plan, expected)?;
+    }
     refuse_unsafe(&plan, &opened, &allowed)?;
-    if args.plan.is_none() && plan.has_changes() && !args.auto_approve {
+    // Whoever names the effects has seen them.
+    let is_approved = args.auto_approve || args.expect_effects.is_some();
+    if args.plan.is_none() && plan.has_changes() && !is_approved {
         approve(ui, "Apply this plan?", "this change needs approval").map_err(|error| {
             error.hint(
                 "--auto-approve applies without asking; or save a plan, have it reviewed, and apply that",
@@ -49,6 +62,9 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     live.retain(|live| plan.change(live.name()).is_some());
     for live in &mut live {
         live.keep_runs(&opened)?;
+    }
+    if live.len() > 1 {
+        live::leave_out_unreachable(&mut live, &opened, ui)?;
     }
     let reports = apply(&plan, &mut live, ui);
     present(&reports, ui)?;
@@ -66,8 +82,22 @@ fn resume(name: &str, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     Ok(exit(report.outcome.exit_code()))
 }
 
+/// A plan with other effects than those that were reviewed is not applied.
+fn expect(plan: &Plan, expected: &str) -> Result<(), CommandError> {
+    if plan.effect_digest.starts_with(expected) {
+        return Ok(());
+    }
+    let message = format!(
+        "the plan has the effects {}, and {expected} was expected; nothing was changed",
+        plan.effect_digest
+            .get(..SHOWN_DIGEST)
+            .unwrap_or(&plan.effect_digest)
+    );
+    Err(CommandError::new(Exit::Stale, message).hint("review the new plan: shardwright plan"))
+}
+
 /// The codes of `--allow CODE=REASON`; a reason is required.
-fn allowances(allow: &[String]) -> Result<Vec<String>, CommandError> {
+pub(crate) fn allowances(allow: &[String]) -> Result<Vec<String>, CommandError> {
     let code =
         |text: &String| match text.split_once('=') {
             Some((code, reason)) if !code.is_empty() && !reason.trim().is_empty() => Ok(code.to_owned()),
@@ -112,7 +142,11 @@ fn in_environment_of(plan: &Plan, global: &Global) -> Result<Global, CommandErro
 }
 
 fn refuse_unsafe(plan: &Plan, opened: &Opened, allowed: &[String]) -> Result<(), CommandError> {
-    let refusals = safety::check(plan, &live::limits(opened), clock::now(), allowed);
+    refuse(&safety::check(plan, &live::limits(opened), clock::now(), allowed))
+}
+
+/// Limits that are broken and that nobody has lifted end the command.
+pub(crate) fn refuse(refusals: &[Refusal]) -> Result<(), CommandError> {
     if refusals.is_empty() {
         return Ok(());
     }

@@ -5,6 +5,7 @@ use crate::commands::plan;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::live::{self, LockUse};
+use crate::meaning;
 use crate::project;
 use crate::ui::Ui;
 
@@ -13,7 +14,8 @@ pub(crate) fn run(args: &Diff, global: &Global, ui: &Ui) -> Result<Exit, Command
     project::show(&opened.problems, &opened.sources, ui);
     let mut live = live::targets(&opened, &args.selection)?;
     // Later steps are not a difference of the running configuration.
-    let plan = live::plan(&opened, &mut live, ui, LockUse::Ignore, Foreign::Compare)?.with_moves(Vec::new());
+    let plan =
+        meaning::plan(&opened, &mut live, ui, LockUse::Ignore, Foreign::Compare)?.with_moves(Vec::new());
     plan::present(&plan, Some(&opened), ui)?;
     Ok(if plan.has_changes() {
         Exit::Changes

@@ -4,6 +4,7 @@ mod address;
 mod digest;
 mod error;
 mod hostgroup;
+mod live;
 mod page;
 mod rule;
 mod server;
@@ -23,15 +24,23 @@ use crate::ui::Ui;
 const KINDS: [&str; 5] = ["hostgroup", "rule", "server", "digest", "error"];
 
 pub(crate) fn run(args: &Explain, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let is_live = |kind: &str| ["hostgroup", "rule", "server"].contains(&kind);
+    let kind = args.what.split_once(':').map(|(kind, _)| kind);
+    if args.target.is_some() && !kind.is_some_and(is_live) {
+        return Err(
+            CommandError::usage(format!("--target cannot tell anything about {}", args.what))
+                .hint("it is for hostgroup:, rule: and server:"),
+        );
+    }
     if is_code(&args.what) {
         return code(&args.what, ui);
     }
     match args.what.split_once(':') {
         Some(("error", number)) => error::run(number, ui),
-        Some(("hostgroup", number)) => live(args, global, ui, |project| hostgroup::find(project, number)),
-        Some(("rule", number)) => live(args, global, ui, |project| rule::find(project, number)),
-        Some(("server", name)) => live(args, global, ui, |project| server::find(project, name)),
-        Some(("digest", hash)) => live(args, global, ui, |project| digest::find(project, hash)),
+        Some(("hostgroup", number)) => ask(args, global, ui, |project| hostgroup::find(project, number)),
+        Some(("rule", number)) => ask(args, global, ui, |project| rule::find(project, number)),
+        Some(("server", name)) => ask(args, global, ui, |project| server::find(project, name)),
+        Some(("digest", hash)) => ask(args, global, ui, |project| digest::find(project, hash)),
         Some((kind, _)) if kind.bytes().all(|byte| byte.is_ascii_alphabetic()) => Err(unknown_kind(kind)),
         _ => address::run(args, global, ui),
     }
@@ -85,16 +94,22 @@ struct Asked<'a> {
 
 /// Asks the configuration of each engine in turn; those of `--engine`, or every one that the project lists. The last
 /// answer that nothing is found counts where none finds anything.
-fn live(
+fn ask(
     args: &Explain,
     global: &Global,
     ui: &Ui,
     find: impl Fn(&Asked<'_>) -> Result<page::Page, CommandError>,
 ) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
-    let engines: Vec<EngineId> = match &args.engine {
-        Some(name) => vec![project::engine(name)?],
-        None => opened.engines().collect(),
+    let mut running = args
+        .target
+        .as_deref()
+        .map(|target| live::read(&opened, target))
+        .transpose()?;
+    let engines: Vec<EngineId> = match (&args.engine, &running) {
+        (Some(name), _) => vec![project::engine(name)?],
+        (None, Some(running)) => vec![running.engine()],
+        (None, None) => opened.engines().collect(),
     };
     let mut missing = None;
     for engine in engines {
@@ -103,7 +118,11 @@ fn live(
             opened: &opened,
             built: &built,
         };
-        match find(&asked) {
+        let found = match &mut running {
+            Some(running) => running.page(&args.what, find(&asked), &asked, global),
+            None => find(&asked),
+        };
+        match found {
             Ok(page) => return page.on(engine).show(ui),
             Err(error) => missing = Some(error),
         }

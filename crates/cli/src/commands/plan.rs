@@ -9,6 +9,7 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::replace_file;
 use crate::live::{self, LockUse};
+use crate::meaning;
 use crate::project::{self, Opened};
 use crate::ui::Ui;
 
@@ -20,7 +21,10 @@ pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, C
         true => LockUse::Check,
         false => LockUse::Write,
     };
-    let plan = live::plan(&opened, &mut live, ui, lock, args.ownership.foreign())?;
+    for live in &mut live {
+        live.take_staged(args.staged.way());
+    }
+    let plan = meaning::plan(&opened, &mut live, ui, lock, args.ownership.foreign())?;
     present(&plan, Some(&opened), ui)?;
     if let Some(path) = &args.output {
         replace_file(path, plan.to_json().as_bytes())?;

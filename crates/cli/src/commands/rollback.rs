@@ -1,10 +1,10 @@
 //! `rollback`: an apply to ProxySQL taken back.
 
-use shardwright_plan::ApplyReport;
+use shardwright_plan::{ApplyReport, safety};
 use shardwright_targets::proxysql::Way;
 
 use crate::args::{Format, Global, Rollback};
-use crate::commands::apply::{approve, exit, present};
+use crate::commands::apply::{allowances, approve, exit, present, refuse};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::live;
@@ -12,6 +12,7 @@ use crate::project;
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &Rollback, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let allowed = allowances(&args.allow)?;
     let opened = project::open(global, ui)?;
     let (run, mut target) = live::run(&opened, &args.run)?;
     if run.is_open() {
@@ -22,9 +23,12 @@ pub(crate) fn run(args: &Rollback, global: &Global, ui: &Ui) -> Result<Exit, Com
         Ok(effects) => effects,
         Err(report) => return end(&report, ui),
     };
+    let target_name = &run.record.target;
+    let refusals = safety::check_taking_back(target_name, &effects, &live::limits(&opened), &allowed);
     if ui.format() != Format::Json {
         ui.data(&shardwright_plan::render::effects(&effects))?;
     }
+    refuse(&refusals)?;
     if !args.auto_approve {
         approve(ui, "Take this run back?", "this change needs approval")?;
     }

@@ -1,7 +1,7 @@
 //! `status`: what each target runs, and whether that is what was applied.
 
 use serde_json::{Value, json};
-use shardwright_plan::Target;
+use shardwright_plan::{Target, TargetError};
 use shardwright_targets::proxysql::Status;
 
 use crate::args::{self, Format, Global};
@@ -16,11 +16,18 @@ pub(crate) fn run(args: &args::Status, global: &Global, ui: &Ui) -> Result<Exit,
     let mut all: Vec<Value> = Vec::new();
     let mut text = String::new();
     let mut is_well = true;
+    let mut away: Vec<TargetError> = Vec::new();
     for mut live in live::targets(&opened, &args.selection)? {
         live.keep_runs(&opened)?;
         match &mut live.proxy {
             Proxy::Bundled(target) => {
-                let observed = target.observe().map_err(|error| unreachable(&error))?;
+                let observed = match target.observe() {
+                    Ok(observed) => observed,
+                    Err(error) => {
+                        away.push(error);
+                        continue;
+                    }
+                };
                 text.push_str(&format!(
                     "{}  bundled  generation {}{}\n",
                     target.name(),
@@ -36,7 +43,13 @@ pub(crate) fn run(args: &args::Status, global: &Global, ui: &Ui) -> Result<Exit,
                 }));
             }
             Proxy::ProxySql(target) => {
-                let status = target.status().map_err(|error| unreachable(&error))?;
+                let status = match target.status() {
+                    Ok(status) => status,
+                    Err(error) => {
+                        away.push(error);
+                        continue;
+                    }
+                };
                 is_well &= status.is_well();
                 text.push_str(&said(&status));
                 all.push(
@@ -46,9 +59,20 @@ pub(crate) fn run(args: &args::Status, global: &Global, ui: &Ui) -> Result<Exit,
             }
         }
     }
+    for error in &away {
+        text.push_str(&format!("{}  cannot be read: {}\n", error.target, error.reason));
+        all.push(json!({ "target": error.target, "unreachable": error.reason }));
+    }
     match ui.format() {
         Format::Json => ui.json(&json!({ "targets": all }))?,
         Format::Human | Format::Markdown => ui.data(&text)?,
+    }
+    // The others are shown in any case.
+    if let Some(first) = away
+        .first()
+        .filter(|_| !opened.project.file.safety.skip_unreachable)
+    {
+        return Err(unreachable(first));
     }
     Ok(match args.detailed_exitcode && !is_well {
         true => Exit::Changes,

@@ -22,7 +22,7 @@ struct Entry {
 }
 
 /// Writes the files below `directory` of `revision` into a new directory.
-pub(super) fn checkout(directory: &Path, revision: &str) -> Result<TempDir, CommandError> {
+pub(crate) fn checkout(directory: &Path, revision: &str) -> Result<TempDir, CommandError> {
     if revision.is_empty() || revision.starts_with('-') {
         return Err(CommandError::usage(format!("`{revision}` is not a revision")));
     }

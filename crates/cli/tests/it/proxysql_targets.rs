@@ -15,13 +15,13 @@ use crate::support::PROGRAM;
 
 const PATIENCE: Duration = Duration::from_secs(60);
 
-struct Rig {
-    environment: CommandEnvironment,
-    proxysql: ProxySql,
+pub(crate) struct Rig {
+    pub(crate) environment: CommandEnvironment,
+    pub(crate) proxysql: ProxySql,
 }
 
 impl Rig {
-    fn start(left_out: &str) -> Option<Self> {
+    pub(crate) fn start(left_out: &str) -> Option<Self> {
         let binary = real_proxysql(left_out)?;
         let proxysql = ProxySql::start(&binary, &ProxySqlOptions::default()).unwrap();
         let mut environment = CommandEnvironment::new(PROGRAM).unwrap();
@@ -37,7 +37,7 @@ impl Rig {
         Some(rig)
     }
 
-    fn project(&self, name: &str, admin: SocketAddr) {
+    pub(crate) fn project(&self, name: &str, admin: SocketAddr) {
         let text = format!(
             "version: 1\nproject: {name}\nengines: [proxysql-2.7]\ntargets:\n  px1: {{engine: proxysql-2.7, admin: \"{admin}\", \
              user: admin, password: {{env: PX_ADMIN}}}}\n"
@@ -46,7 +46,7 @@ impl Rig {
     }
 
     /// Three tenants, of which the second is on this cluster, whose server has this weight.
-    fn topology(&self, second: &str, weight: u32) {
+    pub(crate) fn topology(&self, second: &str, weight: u32) {
         let text = format!(
             r#"version: 1
 clusters:
@@ -69,18 +69,18 @@ shard_maps:
         self.environment.write("topology/shop.yaml", text).unwrap();
     }
 
-    fn run(&self, arguments: &[&str]) -> CommandOutput {
+    pub(crate) fn run(&self, arguments: &[&str]) -> CommandOutput {
         self.environment.run(arguments).unwrap()
     }
 
     /// Runs a command that must end with a code; its standard output.
-    fn ends(&self, code: i32, arguments: &[&str]) -> String {
+    pub(crate) fn ends(&self, code: i32, arguments: &[&str]) -> String {
         let output = self.run(arguments);
         assert_eq!(output.code(), Some(code), "{arguments:?}: {output:?}");
         output.stdout
     }
 
-    fn json(&self, arguments: &[&str]) -> Value {
+    pub(crate) fn json(&self, arguments: &[&str]) -> Value {
         serde_json::from_str(&self.ends(0, &[arguments, &["--format", "json"]].concat())).unwrap()
     }
 
@@ -139,7 +139,23 @@ fn from_nothing_to_a_map_to_a_move_and_back() {
 
     let run = runs[1]["run"].as_str().unwrap();
     rig.ends(4, &["rollback", run]);
-    rig.ends(0, &["rollback", run, "--auto-approve"]);
+    // The former cluster of the shard lacks what was written since.
+    let refused = rig.run(&["rollback", run, "--auto-approve"]);
+    assert_eq!(refused.code(), Some(4), "{refused:?}");
+    assert!(
+        refused.stderr.contains("tenants.shards.t2") && refused.stderr.contains("stale_copy"),
+        "{refused:?}"
+    );
+    rig.ends(
+        0,
+        &[
+            "rollback",
+            run,
+            "--auto-approve",
+            "--allow",
+            "stale_copy=nothing was written",
+        ],
+    );
     assert!(rig.state() == before, "another state than before");
     rig.ends(2, &["diff"]);
     rig.topology("two", 1);

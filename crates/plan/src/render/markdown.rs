@@ -1,7 +1,7 @@
 //! A plan as a comment on a merge request.
 
-use super::{Line, View, cost, groups, lines, moves, no_changes, objects, safety, value};
-use crate::{Plan, TargetPlan};
+use super::{Line, View, cost, groups, lines, moves, no_changes, objects, safety, said, targets, value};
+use crate::{Meaning, Plan, TargetPlan};
 
 /// GitHub refuses comments over 65,536 characters. The tables take so many.
 const MAX_CHARS: usize = 60_000;
@@ -82,6 +82,9 @@ fn unbounded(plan: &Plan, view: &View<'_>) -> String {
         }
         return out;
     }
+    if let Some(meaning) = &plan.meaning {
+        routing(&mut out, meaning);
+    }
     for group in groups(plan) {
         let names: Vec<String> = group.names.iter().map(|name| inline(name)).collect();
         out.push_str(&format!("**{}**\n\n", names.join(", ")));
@@ -109,10 +112,26 @@ fn unbounded(plan: &Plan, view: &View<'_>) -> String {
         }
         out.push('\n');
     }
+    if let Some(targets) = targets(plan) {
+        out.push_str(&format!("* targets: {}\n", inline(&targets)));
+    }
     for part in safety(plan, view) {
         out.push_str(&format!("* {}\n", inline(&part)));
     }
     out
+}
+
+/// What routes differently, before everything else.
+fn routing(out: &mut String, meaning: &Meaning) {
+    if let Some(summary) = &meaning.summary {
+        out.push_str(&format!("**routing** {}\n\n", inline(summary)));
+    }
+    for witness in &meaning.witnesses {
+        out.push_str(&format!("* {}\n", inline(&said(witness))));
+    }
+    if !meaning.witnesses.is_empty() {
+        out.push('\n');
+    }
 }
 
 fn listing(out: &mut String, target: &TargetPlan, view: &View<'_>) {
@@ -156,7 +175,7 @@ fn table_row(line: &Line) -> String {
 }
 
 /// Text that Markdown and HTML leave as it is, also in a table.
-fn inline(text: &str) -> String {
+pub fn inline(text: &str) -> String {
     let mut shown = String::with_capacity(text.len());
     for c in value::plain(text).chars() {
         match c {

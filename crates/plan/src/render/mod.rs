@@ -14,11 +14,14 @@ use jiff::Timestamp;
 use shardwright_rules::Address;
 
 use crate::safety::Refusal;
-use crate::{Action, Effect, Facts, ObjectKind, Plan, RowKey, TargetPlan};
+use crate::{Action, Effect, Facts, ObjectKind, Plan, RowKey, TargetPlan, Witness};
+
+/// How much of the digest of effects is shown: as much as `apply --expect-effects` needs.
+pub const SHOWN_DIGEST: usize = 16;
 
 use folding::lines;
 pub use json::json;
-pub use markdown::{markdown, marker};
+pub use markdown::{inline, markdown, marker};
 pub(crate) use summary::Summary;
 pub use text::text;
 
@@ -61,25 +64,42 @@ fn groups(plan: &Plan) -> Vec<Group<'_>> {
 
 /// Effects without a plan around them, one line for each.
 pub fn effects(effects: &[Effect]) -> String {
-    let view = View {
-        now: Timestamp::UNIX_EPOCH,
-        origin: &|_| None,
-        refusals: None,
-        full: false,
-        color: false,
-    };
-    let lines = lines(effects, &view).into_iter();
+    let lines = listing(effects, &|_| None).into_iter();
     lines
         .map(|line| format!("  {} {}  {}\n", line.sign, line.subject, line.what))
         .collect()
 }
 
+/// The lines of effects without a plan around them, those that are alike in one. Nothing in them is obeyed by a terminal.
+pub fn listing(effects: &[Effect], origin: &dyn Fn(&Address) -> Option<String>) -> Vec<Line> {
+    lines(effects, &view_of(origin))
+}
+
+/// The line of one effect.
+pub fn line_of(effect: &Effect, origin: &dyn Fn(&Address) -> Option<String>) -> Line {
+    line(effect, &view_of(origin))
+}
+
+fn view_of<'a>(origin: &'a dyn Fn(&Address) -> Option<String>) -> View<'a> {
+    View {
+        now: Timestamp::UNIX_EPOCH,
+        origin,
+        refusals: None,
+        full: false,
+        color: false,
+    }
+}
+
 /// One line of a listing.
-struct Line {
-    sign: char,
-    subject: String,
-    what: String,
-    origin: String,
+pub struct Line {
+    /// `+`, `~` or `-`.
+    pub sign: char,
+    /// The object, or how many of a kind.
+    pub subject: String,
+    /// What changes of it.
+    pub what: String,
+    /// Where it is written; empty where that is not known.
+    pub origin: String,
 }
 
 /// One line per shard that moves.
@@ -213,7 +233,46 @@ fn safety(plan: &Plan, view: &View<'_>) -> Vec<String> {
         Ok(left) if !left.is_zero() => format!("expires in {}", duration(left)),
         _ => format!("expired {} ago", duration(left.unsigned_abs())),
     });
+    parts.push(format!(
+        "effects {}",
+        plan.effect_digest
+            .get(..SHOWN_DIGEST)
+            .unwrap_or(&plan.effect_digest)
+    ));
     parts
+}
+
+/// Several targets in a line: `13 identical, px-b7 unreachable`. None of one target that was reached.
+fn targets(plan: &Plan) -> Option<String> {
+    let groups = groups(plan);
+    let mut parts = match groups.as_slice() {
+        [] => Vec::new(),
+        [group] if group.names.len() == 1 => Vec::new(),
+        [group] => vec![format!("{} identical", group.names.len())],
+        several => several
+            .iter()
+            .map(|group| match group.names.as_slice() {
+                [only] => format!("{} by itself", value::plain(only)),
+                names => format!("{} identical", names.len()),
+            })
+            .collect(),
+    };
+    let unreachable = plan.unreachable.iter();
+    parts.extend(unreachable.map(|target| format!("{} unreachable", value::plain(&target.name))));
+    (!parts.is_empty()).then(|| parts.join(", "))
+}
+
+/// `/* tenant=2 */ SELECT 1 of app: two writer → three writer`
+fn said(witness: &Witness) -> String {
+    let schema = witness.schema.as_ref().map(|schema| format!(" in {schema}"));
+    value::plain(&format!(
+        "{}  of {}{}: {} → {}",
+        witness.statement,
+        witness.user,
+        schema.unwrap_or_default(),
+        witness.before,
+        witness.after
+    ))
 }
 
 /// `2 rules of 412, 0 hostgroups, 0 servers, 0 users`

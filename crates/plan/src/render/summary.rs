@@ -5,7 +5,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::{Group, groups};
-use crate::{Base, Cost, Counts, Effect, Hazard, Meaning, Plan, ShardMove};
+use crate::{Base, Cost, Counts, Effect, Hazard, Meaning, Plan, ShardMove, Unreachable};
 
 /// A plan as programs read it; fields are only ever added.
 #[derive(Serialize, JsonSchema)]
@@ -24,6 +24,8 @@ pub(crate) struct Summary<'a> {
     base: Option<&'a str>,
     /// Names of the targets.
     targets: Vec<&'a str>,
+    /// Targets that could not be reached and are left out.
+    unreachable: &'a [Unreachable],
     /// Generation that the targets run; null where they differ.
     generation: Option<u64>,
     /// Shards on their way from one cluster to another.
@@ -79,6 +81,7 @@ pub(super) fn summary(plan: &Plan) -> Summary<'_> {
         environment: plan.environment.as_deref(),
         base: same_base.map(|target| target.base.fingerprint.as_str()),
         targets: plan.targets.iter().map(|target| target.name.as_str()).collect(),
+        unreachable: &plan.unreachable,
         generation: same_base.map(|target| target.base.generation),
         moves: &plan.moves,
         effects: groups.iter().flat_map(|group| targeted(group, named)).collect(),

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::{Group, Line, View, cost, groups, lines, no_changes, objects, safety, value};
+use super::{Group, Line, View, cost, groups, lines, no_changes, objects, safety, said, targets, value};
 use crate::plan::short;
 use crate::{Plan, RowKey, TargetPlan};
 
@@ -21,7 +21,13 @@ pub fn text(plan: &Plan, view: &View<'_>) -> String {
             push_line(&mut out, &format!("  {line}"));
         }
         hazards(&mut out, plan);
+        if let Some(targets) = targets(plan) {
+            field(&mut out, "targets", &targets);
+        }
         return out;
+    }
+    for line in routing(plan) {
+        push_line(&mut out, &line);
     }
     let groups = groups(plan);
     for group in &groups {
@@ -34,10 +40,10 @@ pub fn text(plan: &Plan, view: &View<'_>) -> String {
             target(&mut out, group.first, view);
         }
     }
-    if let Some(summary) = plan.meaning.as_ref().and_then(|meaning| meaning.summary.as_ref()) {
-        field(&mut out, "routing", &value::plain(summary));
-    }
     hazards(&mut out, plan);
+    if let Some(targets) = targets(plan) {
+        field(&mut out, "targets", &targets);
+    }
     field(&mut out, "safety", &safety(plan, view).join("; "));
     out
 }
@@ -79,6 +85,22 @@ fn moves(out: &mut String, plan: &Plan, view: &View<'_>) {
             ),
         );
     }
+}
+
+/// What routes differently stands first: `routing   2 statements go another way, for example`, and a line for each.
+fn routing(plan: &Plan) -> Vec<String> {
+    let Some(meaning) = &plan.meaning else {
+        return Vec::new();
+    };
+    let summary = meaning.summary.as_ref().map(|summary| {
+        let summary = value::plain(summary);
+        format!("  {:<9} {summary}", "routing")
+    });
+    let witnesses = meaning
+        .witnesses
+        .iter()
+        .map(|witness| format!("    {}", said(witness)));
+    summary.into_iter().chain(witnesses).collect()
 }
 
 fn names(group: &Group<'_>) -> String {

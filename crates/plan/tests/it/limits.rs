@@ -1,8 +1,8 @@
 //! The limits of the project file.
 
 use insta::assert_snapshot;
-use shardwright_plan::safety::{Limits, check};
-use shardwright_plan::{Plan, Timestamp};
+use shardwright_plan::safety::{Limits, check, check_taking_back};
+use shardwright_plan::{Action, Effect, Facts, Plan, RowChange, RowKey, Timestamp};
 use shardwright_rules::*;
 
 use crate::fixtures::*;
@@ -93,4 +93,68 @@ fn old_plans() {
     let plan = plan(|c| map_of(c).shards.reverse());
     assert_eq!(refusals(&plan, &limits(3600), &[]), "");
     assert_snapshot!(refusals(&plan, &limits(3599), &[]), @"safety.plan_expiry: the plan is 3600 s old, the limit is 3599 s; make a new plan, or allow it with --allow plan_expiry=REASON");
+}
+
+#[test]
+fn taking_back_does_not_give_writes_to_servers_that_have_not_followed() {
+    let row = |action, hostgroup: &str, host: &str| RowChange {
+        action,
+        row: RowKey::Row {
+            table: "mysql_servers".into(),
+            key: vec![hostgroup.into(), host.into(), "3306".into()],
+        },
+        old: Facts::new(),
+        new: Facts::new(),
+    };
+    let effect = |address: &str, rows: Vec<RowChange>| Effect {
+        action: Action::Change,
+        address: address.into(),
+        old: Facts::new(),
+        new: Facts::new(),
+        reason: None,
+        rows,
+    };
+    let to = |hostgroup: u32| Facts::from_iter([("destination_hostgroup".to_owned(), hostgroup.into())]);
+    let rule = RowChange {
+        action: Action::Change,
+        row: RowKey::Rule(100),
+        old: to(20),
+        new: to(10),
+    };
+    let slower = RowChange {
+        action: Action::Change,
+        row: RowKey::Rule(101),
+        old: Facts::new(),
+        new: Facts::from_iter([("delay".to_owned(), 5.into())]),
+    };
+    let effects = [
+        effect("shard_maps.m.shards.t1", vec![rule.clone()]),
+        effect("shard_maps.m.shards.t2", vec![slower]),
+        // A rule of a policy may send reads elsewhere.
+        effect("read_write_policies.p", vec![rule]),
+        effect(
+            "clusters.a.servers.s1",
+            vec![
+                row(Action::Remove, "10", "new.db"),
+                row(Action::Add, "10", "old.db"),
+            ],
+        ),
+        // One server more than before.
+        effect("clusters.b.servers.s2", vec![row(Action::Add, "20", "more.db")]),
+    ];
+    let none = Limits::default();
+    let refusals = check_taking_back("px1", &effects, &none, &[]);
+    let subjects: Vec<&str> = refusals[0].subjects.iter().map(Address::as_str).collect();
+    assert_eq!(refusals.len(), 1);
+    assert_eq!(subjects, ["shard_maps.m.shards.t1", "clusters.a.servers.s1"]);
+    assert!(check_taking_back("px1", &effects, &none, &["stale_copy".to_owned()]).is_empty());
+    let protected = Limits {
+        protect: vec!["clusters.a".into()],
+        ..none
+    };
+    let codes: Vec<&str> = check_taking_back("px1", &effects, &protected, &[])
+        .iter()
+        .map(|refusal| refusal.code)
+        .collect();
+    assert_eq!(codes, ["protect", "stale_copy"]);
 }

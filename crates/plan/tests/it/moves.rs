@@ -1,7 +1,7 @@
 //! Plans with shards that move: shown everywhere, part of what is approved, carried out by nothing yet.
 
 use insta::assert_snapshot;
-use shardwright_plan::render::{markdown, text};
+use shardwright_plan::render::{self, markdown, text};
 use shardwright_plan::{
     Applied, ApplyError, Change, Observed, Outcome, Plan, ShardMove, Target, TargetError, apply,
 };
@@ -33,7 +33,9 @@ fn lines(rendered: &str) -> String {
     let lines = rendered
         .lines()
         .filter(|line| !line.contains("plan ") && !line.contains("Plan "));
-    lines.collect::<Vec<_>>().join("\n")
+    let digest = plan().effect_digest;
+    let lines = lines.collect::<Vec<_>>().join("\n");
+    lines.replace(&digest[..render::SHOWN_DIGEST], "[digest]")
 }
 
 #[test]
@@ -41,7 +43,7 @@ fn a_move_is_shown_with_its_limits() {
     assert_snapshot!(lines(&text(&plan(), &view(false))), @"
     > tenants/t137  moves from shop-14 to shop-20: writes fenced for 10s at most, open transactions may take 2500ms, then they are ended; ready when `./caught-up t137` says so within 60s (OPS-4411)
     no changes
-    safety    expires in 6 h
+    safety    expires in 6 h; effects [digest]
     ");
     assert_snapshot!(lines(&markdown(&plan(), &view(false))), @r"
     * **tenants/t137** moves from shop-14 to shop-20: writes fenced for 10s at most, open transactions may take 2500ms, then they are ended; ready when \`./caught-up t137\` says so within 60s (OPS-4411)
@@ -51,6 +53,7 @@ fn a_move_is_shown_with_its_limits() {
     no changes
 
     * expires in 6 h
+    * effects [digest]
     ");
 }
 

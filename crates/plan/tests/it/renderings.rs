@@ -5,7 +5,7 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use shardwright_plan::render::{View, json, markdown, text};
 use shardwright_plan::safety::{Limits, check};
-use shardwright_plan::{Cost, Hazard, Meaning, Plan, Severity, TargetPlan};
+use shardwright_plan::{Cost, Hazard, Meaning, Plan, Severity, TargetPlan, Unreachable, Witness};
 use shardwright_rules::*;
 
 use crate::fixtures::*;
@@ -39,14 +39,25 @@ fn fleet() -> Plan {
     let meaning = Meaning {
         answer: "changed".into(),
         proved: true,
-        summary: Some("only tenant=137 changes; every other statement routes as before (proved)".into()),
+        summary: Some("another way for tenant=137".into()),
+        witnesses: vec![Witness {
+            user: "app".into(),
+            schema: None,
+            statement: "/* tenant=137 */ SELECT 1".into(),
+            before: "shop-14 writer".into(),
+            after: "shop-20 writer".into(),
+        }],
     };
     let parts = vec![
         (other, proxysql_desired),
         (part, bundled_desired.clone()),
         (twin, bundled_desired),
     ];
-    Plan::new(Some("prod".into()), noon(), SIX_HOURS, Some(meaning), parts)
+    let away = Unreachable {
+        name: "px-b7".into(),
+        reason: "connection refused".into(),
+    };
+    Plan::new(Some("prod".into()), noon(), SIX_HOURS, Some(meaning), parts).leaving_out(vec![away])
 }
 
 fn origin(address: &Address) -> Option<String> {
@@ -67,7 +78,7 @@ fn reviewed<'a>() -> View<'a> {
 macro_rules! assert_rendering {
     ($text:expr, @$expected:literal) => {
         insta::with_settings!({
-            filters => vec![(r"\b[0-9a-f]{64}\b", "[digest]"), (r"\b[0-9a-f]{8}\b", "[digest]")]
+            filters => vec![(r"\b[0-9a-f]{64}\b", "[digest]"), (r"\b[0-9a-f]{16}\b", "[digest]"), (r"\b[0-9a-f]{8}\b", "[digest]")]
         }, { assert_snapshot!($text, @$expected) })
     };
 }
@@ -76,6 +87,8 @@ macro_rules! assert_rendering {
 fn a_fleet_as_text() {
     assert_rendering!(text(&fleet(), &reviewed()), @"
     plan [digest]  prod  3 targets  2 bases  engines bundled, proxysql-2.7
+      routing   another way for tenant=137
+        /* tenant=137 */ SELECT 1  of app: shop-14 writer → shop-20 writer
       on px-a1, px-a2
       ~ tenants/t137  cluster shop-14 → shop-20 (OPS-4411)  topology/tenants.yaml:31
       objects   0 rules of 3, 1 shard of 2, 0 hostgroups, 0 servers, 0 users
@@ -83,9 +96,9 @@ fn a_fleet_as_text() {
       on px-b1
       ~ tenants/t137  cluster shop-14 → shop-20, 1 rule (~1)  topology/tenants.yaml:31
       objects   1 rule of 4, 0 fast routes of 1, 1 shard of 3, 0 hostgroups, 0 servers, 0 users
-      routing   only tenant=137 changes; every other statement routes as before (proved)
       hazard    warning[SW412] shard_maps.tenants: rules are ignored inside a transaction
-      safety    inside limits; expires in 6 h
+      targets   2 identical, px-b1 by itself, px-b7 unreachable
+      safety    inside limits; expires in 6 h; effects [digest]
     ");
 }
 
@@ -94,6 +107,10 @@ fn a_fleet_as_markdown() {
     assert_rendering!(markdown(&fleet(), &reviewed()), @r"
     <!-- shardwright:plan env=prod -->
     ### Plan `[digest]` for prod
+
+    **routing** another way for tenant=137
+
+    * /\* tenant=137 \*/ SELECT 1  of app: shop-14 writer → shop-20 writer
 
     **px-a1, px-a2**
 
@@ -113,8 +130,10 @@ fn a_fleet_as_markdown() {
     * objects: 1 rule of 4, 0 fast routes of 1, 1 shard of 3, 0 hostgroups, 0 servers, 0 users
     * **warning** `SW412` shard\_maps.tenants: rules are ignored inside a transaction
 
+    * targets: 2 identical, px-b1 by itself, px-b7 unreachable
     * inside limits
     * expires in 6 h
+    * effects [digest]
     ");
 }
 
@@ -137,6 +156,12 @@ fn a_fleet_as_json() {
         "px-a1",
         "px-a2",
         "px-b1"
+      ],
+      "unreachable": [
+        {
+          "name": "px-b7",
+          "reason": "connection refused"
+        }
       ],
       "generation": null,
       "moves": [],
@@ -187,7 +212,15 @@ fn a_fleet_as_json() {
       "meaning": {
         "answer": "changed",
         "proved": true,
-        "summary": "only tenant=137 changes; every other statement routes as before (proved)"
+        "summary": "another way for tenant=137",
+        "witnesses": [
+          {
+            "user": "app",
+            "statement": "/* tenant=137 */ SELECT 1",
+            "before": "shop-14 writer",
+            "after": "shop-20 writer"
+          }
+        ]
       },
       "hazards": [
         {
@@ -288,7 +321,8 @@ fn a_target_that_needs_nothing_beside_one_that_does() {
       objects   0 rules of 3, 1 shard of 2, 0 hostgroups, 0 servers, 0 users
       on there
       no changes
-      safety    expires in 6 h
+      targets   behind by itself, there by itself
+      safety    expires in 6 h; effects [digest]
     ");
     assert_rendering!(markdown(&plan, &view(false)), @"
     <!-- shardwright:plan -->
@@ -306,7 +340,9 @@ fn a_target_that_needs_nothing_beside_one_that_does() {
 
     no changes
 
+    * targets: behind by itself, there by itself
     * expires in 6 h
+    * effects [digest]
     ");
 }
 
@@ -344,7 +380,7 @@ fn a_first_plan_that_breaks_a_limit_and_has_expired() {
       + read_write_policies.default  reads all, after_write_ms 500, session_functions_on_readers false, applies_to {users: [app]}, 1 rule (+1)
       + throttles.purge              delay_ms 5, applies_to {users: [app]}, 1 rule (+1)
       objects   3 rules of 3, 2 shards of 2, 4 hostgroups, 4 servers, 1 user
-      safety    inside limits; expires in 6 h
+      safety    inside limits; expires in 6 h; effects [digest]
     ");
     assert_rendering!(text(&gone, &view), @"
     plan [digest]  local  base [digest]  engine bundled
@@ -361,7 +397,7 @@ fn a_first_plan_that_breaks_a_limit_and_has_expired() {
       - read_write_policies.default  reads all, after_write_ms 500, session_functions_on_readers false, applies_to {users: [app]}, 1 rule (-1)
       - throttles.purge              delay_ms 5, applies_to {users: [app]}, 1 rule (-1)
       objects   3 rules of 3, 2 shards of 2, 4 hostgroups, 4 servers, 1 user
-      safety    safety.protect: 12 protected objects would be different on local (clusters.shop-14, clusters.shop-14.servers.s1, clusters.shop-14.servers.s2, clusters.shop-20, clusters.shop-20.servers.s1, …); allow it with --allow protect=REASON, or take them off safety.protect in shardwright.yaml; expired 150 min ago
+      safety    safety.protect: 12 protected objects would be different on local (clusters.shop-14, clusters.shop-14.servers.s1, clusters.shop-14.servers.s2, clusters.shop-20, clusters.shop-20.servers.s1, …); allow it with --allow protect=REASON, or take them off safety.protect in shardwright.yaml; expired 150 min ago; effects [digest]
     ");
 }
 
@@ -385,6 +421,7 @@ fn what_stands_in_files_cannot_break_out_of_a_rendering() {
     * objects: 1 rule of 4, 0 fast routes of 1, 0 shards of 3, 0 hostgroups, 0 servers, 1 user
 
     * expires in 6 h
+    * effects [digest]
     "#);
     assert!(!text(&plan, &view(true)).contains('\u{1b}'));
 }

@@ -44,7 +44,7 @@ fn whoever_edits_a_plan_has_to_make_a_new_one() {
     let longer = refusal(|plan| plan["expires_at"] = "2027-03-01T12:00:00Z".into());
     assert_snapshot!(longer, @"the plan was changed after it was made: its content does not have its id; make a new plan");
     let unknown_field = refusal(|plan| plan["comment"] = "approved".into());
-    assert_snapshot!(unknown_field, @"the file is not a plan: unknown field `comment`, expected one of `schema_version`, `id`, `created_at`, `expires_at`, `environment`, `effect_digest`, `meaning`, `moves`, `targets`, `configurations` at line 1 column 5071");
+    assert_snapshot!(unknown_field, @"the file is not a plan: unknown field `comment`, expected one of `schema_version`, `id`, `created_at`, `expires_at`, `environment`, `effect_digest`, `meaning`, `moves`, `targets`, `unreachable`, `configurations` at line 1 column 5071");
     let other_id = refusal(|plan| plan["id"] = "0".repeat(64).into());
     assert_snapshot!(other_id, @"the plan was changed after it was made: its content does not have its id; make a new plan");
 }

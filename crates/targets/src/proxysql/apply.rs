@@ -5,16 +5,17 @@ use std::time::Duration;
 
 use shardwright_plan::{Applied, ApplyError, Base, Change as Planned, Severity};
 
-use super::change::Change;
+use super::change::{Aside, Change};
 use super::hazards::codes;
-use super::journal::{End, JournalError, Phase, Run, RunRecord, unfinished};
+use super::journal::{End, Identity, JournalError, Phase, Run, RunRecord, unfinished};
 use super::live::Live;
 use super::mark::{Lease, Mark};
 use super::row::RowName;
-use super::run::{Fault, give_lease_back, make_live, modules, named, save, take_lease};
+use super::run::{Fault, give_lease_back, make_live, modules, named, save, shelve, take_lease};
 use super::session::{AdminSession, SessionError};
+use super::staged::is_taken_in;
 use super::target::ProxySqlTarget;
-use super::unloaded::unloaded;
+use super::unloaded::{NotLive, not_live};
 
 /// How often the way back is tried, on a connection of its own each time.
 const ATTEMPTS: u32 = 5;
@@ -42,7 +43,8 @@ impl ProxySqlTarget {
         let mut session = self.connect().map_err(|error| not_sent(self, error))?;
         let live = Live::read(&mut session, &self.ownership).map_err(|error| not_sent(self, error))?;
         let changes = self.checked(&live, planned)?;
-        let changes = self.with_mark(changes, &live, planned, &identity.run)?;
+        let left = live.with(&changes).left(&self.ownership);
+        let changes = self.with_mark(changes, &live, planned, &identity)?;
         let record = RunRecord::new(
             identity.clone(),
             (&self.name, self.address.to_string()),
@@ -50,7 +52,8 @@ impl ProxySqlTarget {
             planned.plan.project.clone(),
             planned.plan.base.clone(),
             &changes,
-        );
+        )
+        .leaving(left);
         let mut run = journal
             .begin(record)
             .map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
@@ -79,9 +82,10 @@ impl ProxySqlTarget {
                 "its rows are not those that the plan was made from".to_owned(),
             ));
         }
-        let prepared = self.prepare(live, planned.desired).map_err(ApplyError::NotSent)?;
+        self.staged = planned.plan.staged;
+        let mut prepared = self.prepare(live, planned.desired).map_err(ApplyError::NotSent)?;
         let assessment = self
-            .assessment(live, planned.desired, &prepared)
+            .assessment(live, planned.desired, &mut prepared)
             .map_err(ApplyError::NotSent)?;
         let planned_effects = planned
             .plan
@@ -120,16 +124,17 @@ impl ProxySqlTarget {
         mut changes: Vec<Change>,
         live: &Live,
         planned: &Planned<'_>,
-        run: &str,
+        identity: &Identity,
     ) -> Result<Vec<Change>, ApplyError> {
         let plan = planned.plan;
         let mark = Mark::new(
             plan.project.clone(),
             plan.base.generation + 1,
-            run,
+            &identity.run,
             plan.desired.clone(),
             &self.ownership,
-        );
+        )
+        .applied_by(identity, identity.commit.as_deref());
         self.marked(&mut changes, live, mark)?;
         Ok(changes)
     }
@@ -192,8 +197,21 @@ impl ProxySqlTarget {
         if self.observed(&live).base() != *base {
             return Err(ApplyError::Stale("its rows have changed just now".to_owned()));
         }
+        let moved = changes.iter().find(|change| match &change.aside {
+            Aside::Before(shelved) => live.row(&change.name) != shelved.row.as_ref(),
+            Aside::Nothing | Aside::After(_) => false,
+        });
+        if let Some(change) = moved {
+            let message = format!("{} was staged anew just now", change.name);
+            return Err(ApplyError::Stale(message));
+        }
         for module in modules(changes) {
-            let rows = unloaded(session, module).map_err(not_sent)?;
+            let found = not_live(session, module).map_err(not_sent)?;
+            let rows: Vec<String> = found
+                .iter()
+                .filter(|one| !is_taken_in(one, changes))
+                .map(NotLive::to_string)
+                .collect();
             if !rows.is_empty() {
                 let words = module.words();
                 let message = format!("rows of {words} are staged by somebody else: {}", named(&rows));
@@ -356,6 +374,7 @@ impl ProxySqlTarget {
         if saves {
             save(&mut session, changes, run)?;
         }
+        shelve(&mut session, changes)?;
         let given_back = give_lease_back(&mut session, &run.record.identity.run);
         given_back.map_err(|error| fault("giving the lease back", error))
     }
@@ -367,7 +386,11 @@ impl ProxySqlTarget {
     /// An error of the engine with every password that was sent taken out of it.
     pub(super) fn without_secrets(&self, text: &str, changes: &[Change]) -> String {
         let rows = changes.iter().flat_map(|change| [&change.old, &change.new]);
-        let secrets = rows.flatten().filter_map(|row| row.secret.as_ref());
+        let shelved = changes.iter().filter_map(|change| change.shelved()?.row.as_ref());
+        let secrets = rows
+            .flatten()
+            .chain(shelved)
+            .filter_map(|row| row.secret.as_ref());
         let mut text = text.to_owned();
         for secret in secrets
             .map(|secret| secret.expose())
@@ -387,5 +410,6 @@ fn change_of_mark(name: RowName, old: Option<super::row::Row>, new: Option<super
         new,
         reference: None,
         is_at_start: false,
+        aside: Aside::Nothing,
     }
 }

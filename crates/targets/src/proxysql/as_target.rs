@@ -3,7 +3,6 @@
 use shardwright_plan::{Applied, ApplyError, Assessment, Change, Observed, Target, TargetError};
 use shardwright_rules::Configuration;
 
-use super::journal::unfinished;
 use super::target::ProxySqlTarget;
 
 impl Target for ProxySqlTarget {
@@ -23,20 +22,14 @@ impl Target for ProxySqlTarget {
             Some(live) => live,
             None => self.read()?,
         };
-        let prepared = self.prepare(&live, desired)?;
-        let assessment = self.assessment(&live, desired, &prepared);
+        let mut prepared = self.prepare(&live, desired)?;
+        let assessment = self.assessment(&live, desired, &mut prepared);
         self.seen = Some(live);
         assessment
     }
 
     fn unfinished(&mut self) -> Option<String> {
-        let lease = self.seen.as_ref().and_then(|live| live.lease.as_ref());
-        match (self.open_run(), lease) {
-            (Ok(Some(run)), _) => Some(unfinished(&run)),
-            (Err(error), _) => Some(error.to_string()),
-            (Ok(None), Some(lease)) => Some(format!("{lease}, has not ended")),
-            (Ok(None), None) => None,
-        }
+        self.unfinished_run(self.seen.as_ref().and_then(|live| live.lease.as_ref()))
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError> {

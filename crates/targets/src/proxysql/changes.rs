@@ -6,7 +6,7 @@ use shardwright_plan::ObjectKind;
 use shardwright_rules::Address;
 use shardwright_rules::tables::QUERY_RULES;
 
-use super::change::Change;
+use super::change::{Aside, Change};
 use super::live::Live;
 use super::row::{Row, RowName};
 use super::wanted::Wanted;
@@ -28,6 +28,7 @@ pub(super) fn changes(live: &Live, wanted: &Wanted) -> Vec<Change> {
                 new: Some(wish.row.clone()),
                 reference: wish.reference.clone(),
                 is_at_start: wish.is_at_start,
+                aside: Aside::Nothing,
             });
         }
     }
@@ -40,6 +41,7 @@ pub(super) fn changes(live: &Live, wanted: &Wanted) -> Vec<Change> {
                 new: None,
                 reference: None,
                 is_at_start: false,
+                aside: Aside::Nothing,
             });
         }
     }

@@ -7,7 +7,7 @@ use shardwright_plan::{Action, Counts, Difference, Effect, Facts, ObjectKind, Ro
 use shardwright_rules::tables::{FAST_ROUTING, QUERY_RULES, SERVERS};
 use shardwright_rules::{Address, Configuration, HostgroupId, SecretReference};
 
-use super::change::Change;
+use super::change::{Aside, Change};
 use super::changes::{object_of, objects};
 use super::live::Live;
 use super::row::{Row, RowName, TableName};
@@ -33,7 +33,9 @@ pub(super) fn difference(
         .into_iter()
         .map(|(address, changes)| {
             let action = match (before.contains(address), after.contains(address)) {
-                (false, _) => Action::Add,
+                // Rows of others, which somebody has staged.
+                (false, false) => action_of(&changes),
+                (false, true) => Action::Add,
                 (true, false) => Action::Remove,
                 (true, true) => Action::Change,
             };
@@ -43,7 +45,8 @@ pub(super) fn difference(
         })
         .collect();
     shardwright_plan::sort(&mut effects);
-    let rows = rows_before_and_after(live, wanted);
+    let mut rows = rows_before_and_after(live, wanted);
+    rows.extend(changes.iter().map(|change| change.name.row_key()));
     let counts = Counts::of_rows(&effects, before.union(&after), &rows);
     Difference { effects, counts }
 }
@@ -54,19 +57,36 @@ pub(super) fn of_changes(changes: &[Change]) -> Vec<Effect> {
     for change in changes {
         by_address.entry(&change.address).or_default().push(change);
     }
-    let effects = by_address.into_iter().map(|(address, changes)| {
-        let action = if changes.iter().all(|change| change.old.is_none()) {
-            Action::Add
-        } else if changes.iter().all(|change| change.new.is_none()) {
-            Action::Remove
-        } else {
-            Action::Change
-        };
-        effect(address, action, &changes)
-    });
+    let effects = by_address
+        .into_iter()
+        .map(|(address, changes)| effect(address, action_of(&changes), &changes));
     let mut effects: Vec<Effect> = effects.collect();
     shardwright_plan::sort(&mut effects);
     effects
+}
+
+fn action_of(changes: &[&Change]) -> Action {
+    let all = |is: fn(&Change) -> bool| changes.iter().all(|change| is(change));
+    if all(|change| change.old == change.new) {
+        Action::Change
+    } else if all(|change| change.old.is_none()) {
+        Action::Add
+    } else if all(|change| change.new.is_none()) {
+        Action::Remove
+    } else {
+        Action::Change
+    }
+}
+
+/// What becomes of a row that somebody has staged.
+fn staged(changes: &[&Change]) -> Option<String> {
+    let said = changes.iter().find_map(|change| match &change.aside {
+        Aside::Before(shelved) if shelved.row == change.new => Some("goes live"),
+        Aside::Before(_) if change.old == change.new => Some("set back to what is live"),
+        Aside::Before(_) => Some("becomes what the files say"),
+        Aside::Nothing | Aside::After(_) => None,
+    });
+    said.map(|what| format!("staged by somebody else, {what}"))
 }
 
 fn rows_before_and_after(live: &Live, wanted: &Wanted) -> BTreeSet<RowKey> {
@@ -90,7 +110,7 @@ fn effect(address: &Address, action: Action, changes: &[&Change]) -> Effect {
         address: address.clone(),
         old: facts(&told, |row| &row.old),
         new: facts(&told, |row| &row.new),
-        reason: None,
+        reason: staged(changes),
         rows,
     }
 }
@@ -172,7 +192,7 @@ fn row_change(change: &Change) -> RowChange {
 }
 
 /// The columns of a row that are no part of its key and hold another value than their default.
-fn written(table: TableName, row: &Row) -> Facts {
+pub(super) fn written(table: TableName, row: &Row) -> Facts {
     let definition = table.definition();
     let is_said = |name: &str, value: &Value| {
         let column = definition.column(name);

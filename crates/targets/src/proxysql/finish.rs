@@ -183,7 +183,8 @@ pub(super) fn changed_by_others(live: &Live, changes: &[Change]) -> Vec<String> 
         }
         let now = live.row(&change.name);
         let is = |side: &Option<Row>| now == side.as_ref();
-        !is(&change.old) && !is(&change.new)
+        let is_shelved = change.shelved().is_some_and(|shelved| is(&shelved.row));
+        !is(&change.old) && !is(&change.new) && !is_shelved
     };
     changes
         .iter()

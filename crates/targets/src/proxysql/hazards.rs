@@ -37,6 +37,8 @@ pub mod codes {
     pub const UNFINISHED: &str = "SW837";
     /// A load undoes for a moment what the monitor has decided.
     pub const PLACED_AGAIN: &str = "SW840";
+    /// Rows of others that stay.
+    pub const ROWS_OF_OTHERS: &str = "SW841";
     /// Objects that `manage` leaves to others.
     pub const OF_OTHERS: &str = "SW839";
     /// Clients hold prepared statements whose execution would be refused.

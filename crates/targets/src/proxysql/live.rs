@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use serde_json::Value;
-use sha2::{Digest, Sha256};
 use shardwright_plan::Facts;
 use shardwright_rules::PLACEHOLDER_PASSWORD;
 use shardwright_rules::tables::{GLOBAL_VARIABLES, QUERY_RULES};
 use shardwright_secrets::Secret;
 
-use super::change::Change;
+use super::change::{Aside, Change};
+use super::digest::{sha256_hex, sorted};
+use super::left::Left;
 use super::mark::{Lease, Mark, is_ours_to_keep};
 use super::row::{Row, RowName, TableName};
 use super::session::{AdminSession, Found, Layer, SessionError};
@@ -55,6 +56,14 @@ impl Live {
             .collect();
         live.take_marks();
         Ok(live)
+    }
+
+    #[cfg(test)]
+    pub(super) fn of_rows(rows: BTreeMap<RowName, Found>) -> Self {
+        Self {
+            rows,
+            ..Self::default()
+        }
     }
 
     /// The rows that are ours to keep are no rules.
@@ -149,7 +158,9 @@ impl Live {
                     live.on_disk.insert(change.name.clone(), row.clone());
                 }
                 (Some(row), false) => {
-                    let is_ours = change.name.variable_name().is_none();
+                    let known = live.rows.get(&change.name).map(|found| found.is_ours);
+                    let shelved = change.shelved().map(|shelved| shelved.is_ours);
+                    let is_ours = known.or(shelved).unwrap_or(true) && change.name.variable_name().is_none();
                     let row = row.clone();
                     live.rows.insert(change.name.clone(), Found { row, is_ours });
                 }
@@ -161,8 +172,35 @@ impl Live {
         live
     }
 
+    /// The same as it is live, where changes say what memory holds besides.
+    pub(super) fn loaded(&self, changes: &[Change]) -> Self {
+        let staged = changes.iter().filter_map(|change| match &change.aside {
+            Aside::Before(_) => Some(Change {
+                new: change.old.clone(),
+                ..change.clone()
+            }),
+            Aside::Nothing | Aside::After(_) => None,
+        });
+        self.with(&staged.collect::<Vec<_>>())
+    }
+
     /// A digest of the rows that are ours and of some variables, without secrets: nobody shall guess passwords from it.
     pub(super) fn fingerprint(&self, ownership: &Ownership) -> String {
+        let said: Vec<(String, Value)> = self
+            .told(ownership)
+            .map(|(name, facts)| (name.to_string(), sorted(facts)))
+            .collect();
+        let bytes = serde_json::to_vec(&said).expect("texts and numbers are JSON");
+        sha256_hex(&bytes)
+    }
+
+    /// What would be left here now.
+    pub(super) fn left(&self, ownership: &Ownership) -> Left {
+        Left::of(self.told(ownership))
+    }
+
+    /// The rows that are ours, and the variables that were ever written.
+    fn told<'a>(&'a self, ownership: &'a Ownership) -> impl Iterator<Item = (RowName, &'a Facts)> {
         let ours = self.rows.iter().filter(|(_, found)| found.is_ours);
         let rows = ours.map(|(name, found)| (name.clone(), &found.row.facts));
         let variables = ownership.resets.keys().filter_map(|variable| {
@@ -173,19 +211,6 @@ impl Live {
             };
             row.map(|row| (name, &row.facts))
         });
-        let said: Vec<(String, Value)> = rows
-            .chain(variables)
-            .map(|(name, facts)| (name.to_string(), sorted(facts)))
-            .collect();
-        let bytes = serde_json::to_vec(&said).expect("texts and numbers are JSON");
-        Sha256::digest(bytes)
-            .iter()
-            .map(|byte| format!("{byte:02x}"))
-            .collect()
+        rows.chain(variables)
     }
-}
-
-fn sorted(facts: &Facts) -> Value {
-    let sorted: BTreeMap<&String, &Value> = facts.iter().collect();
-    serde_json::to_value(sorted).expect("texts and numbers are JSON")
 }

@@ -12,6 +12,7 @@ use shardwright_plan::Facts;
 use shardwright_rules::tables::QUERY_RULES;
 use shardwright_rules::{glob_matches, is_glob};
 
+use super::journal::Identity;
 use super::row::{KeyPart, Row, RowName, TableName};
 use crate::emit::{Numbers, Ownership};
 
@@ -40,7 +41,24 @@ pub(super) struct Mark {
     pub(super) configuration: String,
     /// The run that applied it.
     pub(super) run: String,
+    /// Who made that run; absent in marks of earlier versions.
+    #[serde(default, flatten)]
+    pub(super) applied: Applied,
     owns: Owns,
+}
+
+/// Who applied what a mark stands for, when, and from which commit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Applied {
+    /// `user@host`
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<String>,
+    /// RFC 3339.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at: Option<String>,
+    /// The commit of the project; none of a run that was taken back.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<String>,
 }
 
 /// What a project owns, so that others can see whether it is theirs too.
@@ -81,8 +99,19 @@ impl Mark {
             rows: String::new(),
             configuration,
             run: run.to_owned(),
+            applied: Applied::default(),
             owns: Owns::of(ownership),
         }
+    }
+
+    /// The same of a run that somebody makes now, from a commit that is known.
+    pub(super) fn applied_by(mut self, identity: &Identity, commit: Option<&str>) -> Self {
+        self.applied = Applied {
+            by: Some(identity.by.clone()),
+            at: Some(identity.at.clone()),
+            commit: commit.map(str::to_owned),
+        };
+        self
     }
 
     /// The mark of a row; `None`: it is another row, or of a later version.

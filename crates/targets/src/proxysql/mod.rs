@@ -8,26 +8,34 @@ mod apply;
 mod as_target;
 mod change;
 mod changes;
+mod digest;
+mod drift;
 mod effects;
 mod finish;
 mod hazards;
 mod journal;
+mod left;
 mod live;
 mod mark;
 mod module;
+mod others;
 mod passwords;
+mod placement;
 mod prepared;
 mod row;
 mod run;
 mod session;
+mod staged;
 mod stages;
 mod statements;
 mod status;
 mod take_back;
 mod target;
+mod told;
 mod unloaded;
 mod wanted;
 
+pub use drift::{Cause, Drift, Drifted, Former, LeftOut, Look, Side};
 pub use finish::Way;
 pub use hazards::codes;
 pub use journal::{
@@ -35,10 +43,11 @@ pub use journal::{
     MySqlState, Owner, PastRun, Phase, Run, RunHead, RunRecord,
 };
 pub use live::Live;
-pub use mark::Lease;
 pub(crate) use mark::marks_and_leases;
+pub use mark::{Applied, Lease};
 pub use module::Module;
+pub use placement::Mover;
 pub use row::{KeyPart, Row, RowName, TableName};
 pub use session::{AdminSession, Found, Layer, SessionError};
 pub use status::{ModuleStatus, Status};
-pub use target::ProxySqlTarget;
+pub use target::{LastApplied, ProxySqlTarget, Routing};

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::change::Change;
+use super::change::{Aside, Change};
 use super::journal::{JournalError, Phase, Run};
 use super::live::Live;
 use super::mark::{Lease, is_ours_to_keep};
@@ -90,6 +90,26 @@ pub(super) fn save(session: &mut AdminSession, changes: &[Change], run: &mut Run
         true => Ok(()),
         false => Err(Fault::Differs(format!("not saved: {}", named(&differing)))),
     }
+}
+
+/// Puts in memory again what somebody had staged there, and does not load it.
+pub(super) fn shelve(session: &mut AdminSession, changes: &[Change]) -> Result<(), Fault> {
+    let mut by_module: BTreeMap<Module, Vec<(RowName, Option<Row>)>> = BTreeMap::new();
+    for change in changes {
+        if let Aside::After(shelved) = &change.aside {
+            let rows = by_module.entry(Module::of(&change.name)).or_default();
+            rows.push((change.name.clone(), shelved.row.clone()));
+        }
+    }
+    for (module, rows) in by_module {
+        let stage = Stage {
+            module,
+            rows,
+            is_loaded: false,
+        };
+        put(session, &stage)?;
+    }
+    Ok(())
 }
 
 /// Puts the rows of a stage in memory and reads them back.

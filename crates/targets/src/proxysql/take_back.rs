@@ -52,7 +52,9 @@ impl ProxySqlTarget {
             &identity.run,
             format!("before {name}"),
             &self.ownership,
-        );
+        )
+        .applied_by(&identity, None);
+        let left = live.with(&changes).left(&self.ownership);
         self.marked(&mut changes, &live, mark).map_err(of_apply)?;
         let record = RunRecord::new(
             identity.clone(),
@@ -61,7 +63,8 @@ impl ProxySqlTarget {
             taken.record.project.clone(),
             base.clone(),
             &changes,
-        );
+        )
+        .leaving(left);
         let mut run = journal.begin(record).map_err(of_journal)?;
         let lease = Lease::new(&identity.run, &identity.by, &identity.at);
         if let Err(error) = self.reserve(&mut session, &lease, &base, &changes) {
@@ -108,7 +111,7 @@ impl ProxySqlTarget {
             let row = change.new.as_ref().or(change.old.as_ref());
             !row.is_some_and(|row| is_ours_to_keep(&change.name, row))
         });
-        let changes: Vec<Change> = changes.map(|change| change.reversed()).collect();
+        let changes: Vec<Change> = changes.map(|change| change.reversed().without_aside()).collect();
         let moved: Vec<String> = changes
             .iter()
             .filter(|change| {

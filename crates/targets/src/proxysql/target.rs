@@ -1,8 +1,9 @@
 //! A ProxySQL as a target of plans: observed, and compared with a configuration.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use shardwright_plan::{Assessment, Observed, Severity, Step, TargetError};
+use shardwright_plan::{Assessment, Observed, Severity, Staged, Step, TargetError};
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_secrets::Secret;
 
@@ -10,14 +11,17 @@ use super::change::Change;
 use super::changes::changes;
 use super::effects::difference;
 use super::hazards::{codes, hazard, of_rows, placed_again, staged};
-use super::journal::{Identity, Journal, JournalError};
+use super::journal::{Identity, Journal, JournalError, unfinished};
 use super::live::Live;
-use super::mark::Mark;
+use super::mark::{Applied, Lease, Mark};
 use super::module::Module;
+use super::others::of_others;
+use super::placement::{Mover, Placements};
 use super::prepared::refused;
 use super::row::RowName;
 use super::run::modules;
 use super::session::{AdminSession, SessionError};
+use super::staged::take_in;
 use super::stages::{emptied, stages};
 use super::unloaded::{displaced, unloaded};
 use super::wanted::{Secrets, Wanted};
@@ -37,8 +41,36 @@ pub struct ProxySqlTarget {
     pub(super) ownership: Ownership,
     pub(super) secrets: Secrets,
     pub(super) journal: Option<(Journal, Identity)>,
+    /// What becomes of rows that somebody else has staged; `None`: they are refused.
+    pub(super) staged: Option<Staged>,
     /// What was observed last.
     pub(super) seen: Option<Live>,
+}
+
+/// What a mark says of the last apply.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LastApplied {
+    /// The project.
+    pub project: Option<String>,
+    /// How often it was applied.
+    pub generation: u64,
+    /// Fingerprint of the configuration.
+    pub configuration: String,
+    /// The run.
+    pub run: String,
+    /// Who made it, when, and from which commit.
+    pub who: Applied,
+}
+
+/// What a ProxySQL routes by, before and after a configuration.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Routing {
+    /// Nothing that routes would change.
+    Untouched,
+    /// There are so many rules, more than were asked for.
+    Many(usize),
+    /// Each as [`Live::script`].
+    Scripts([String; 2]),
 }
 
 /// A configuration compared with what is live.
@@ -68,6 +100,7 @@ impl ProxySqlTarget {
             ownership: Ownership::default(),
             secrets: Secrets::new(base),
             journal: None,
+            staged: None,
             seen: None,
         }
     }
@@ -79,11 +112,26 @@ impl ProxySqlTarget {
         self
     }
 
+    /// Its engine.
+    pub fn engine(&self) -> EngineId {
+        self.engine
+    }
+
     /// Says whose plans these are, and which rows they are about. What was observed before is forgotten.
     pub fn manage(&mut self, project: Option<String>, ownership: Ownership) {
         self.project = project;
         self.ownership = ownership;
         self.seen = None;
+    }
+
+    /// Says what becomes of rows that somebody else has staged in memory; `None`: a plan refuses them.
+    pub fn take_staged(&mut self, staged: Option<Staged>) {
+        self.staged = staged;
+    }
+
+    /// What becomes of rows that somebody else has staged.
+    pub fn staged(&self) -> Option<Staged> {
+        self.staged
     }
 
     /// Says where runs are kept, and who makes the next one. Without that, nothing is applied.
@@ -150,6 +198,16 @@ impl ProxySqlTarget {
         Ok(open.map(|run| run.head.identity.run))
     }
 
+    /// A run that has not ended, with what to do: one of this machine, or the one that holds the lease.
+    pub(super) fn unfinished_run(&self, lease: Option<&Lease>) -> Option<String> {
+        match (self.open_run(), lease) {
+            (Ok(Some(run)), _) => Some(unfinished(&run)),
+            (Err(error), _) => Some(error.to_string()),
+            (Ok(None), Some(lease)) => Some(format!("{lease}, has not ended")),
+            (Ok(None), None) => None,
+        }
+    }
+
     pub(super) fn observed(&self, live: &Live) -> Observed {
         let owner = self.owner(live).map(|(_, mark)| mark);
         Observed {
@@ -160,10 +218,73 @@ impl ProxySqlTarget {
         }
     }
 
+    /// The rows that are another live than a configuration wants, those besides that only one of both has included.
+    ///
+    /// # Errors
+    /// Something of the configuration cannot stand in a table of the engine.
+    pub fn differing(
+        &mut self,
+        live: &Live,
+        desired: &Configuration,
+    ) -> Result<BTreeSet<RowName>, TargetError> {
+        let prepared = self.prepare(live, desired)?;
+        Ok(prepared.changes.into_iter().map(|change| change.name).collect())
+    }
+
+    /// What was applied last, as the mark of the owner says; `None`: nothing.
+    pub fn last_applied(&self, live: &Live) -> Option<LastApplied> {
+        let (_, mark) = self.owner(live)?;
+        Some(LastApplied {
+            project: mark.project.clone(),
+            generation: mark.generation,
+            configuration: mark.configuration.clone(),
+            run: mark.run.clone(),
+            who: mark.applied.clone(),
+        })
+    }
+
+    /// What was observed last and what it would be after a configuration, where that is about at most so many rules.
+    ///
+    /// # Errors
+    /// It cannot be asked, or cannot hold the configuration.
+    pub fn routing(
+        &mut self,
+        desired: &Configuration,
+        most_rules: usize,
+        is_default: &dyn Fn(&str, &str) -> bool,
+    ) -> Result<Routing, TargetError> {
+        let live = match self.seen.take() {
+            Some(live) => live,
+            None => self.read()?,
+        };
+        let prepared = self.prepare(&live, desired);
+        let routing = prepared.map(|prepared| {
+            let routes = |change: &Change| Module::of(&change.name) != Module::Servers;
+            if !prepared.changes.iter().any(routes) {
+                return Routing::Untouched;
+            }
+            let after = live.with(&prepared.changes);
+            let rules = |live: &Live| {
+                let names = live.rows().map(|(name, _)| name);
+                names
+                    .filter(|name| Module::of(name) == Module::QueryRules)
+                    .count()
+            };
+            match rules(&live).max(rules(&after)) {
+                many if many > most_rules => Routing::Many(many),
+                _ => Routing::Scripts([live.script(is_default), after.script(is_default)]),
+            }
+        });
+        self.seen = Some(live);
+        routing
+    }
+
     pub(super) fn prepare(&mut self, live: &Live, desired: &Configuration) -> Result<Prepared, TargetError> {
         let wanted = Wanted::new(desired, &self.ownership, live, &mut self.secrets);
         let wanted = wanted.map_err(|error| self.error(&error.to_string()))?;
-        let changes = changes(live, &wanted);
+        let mut changes = changes(live, &wanted);
+        let placements = Placements::of(desired);
+        changes.retain(|change| placements.decided(change, live, &wanted) != Some(Mover::External));
         Ok(Prepared { wanted, changes })
     }
 
@@ -172,10 +293,23 @@ impl ProxySqlTarget {
         &mut self,
         live: &Live,
         desired: &Configuration,
-        prepared: &Prepared,
+        prepared: &mut Prepared,
     ) -> Result<Assessment, TargetError> {
-        let Prepared { wanted, changes } = prepared;
+        let mut of_staged = Vec::new();
+        if let Some(mode) = self.staged {
+            let failed = |error: SessionError| self.error(&error.to_string());
+            let mut session = self.connect().map_err(failed)?;
+            let Prepared { wanted, changes } = &mut *prepared;
+            of_staged =
+                take_in(&mut session, &self.ownership, live, wanted, changes, mode).map_err(failed)?;
+        }
+        let Prepared { wanted, changes } = &*prepared;
+        let live = &live.loaded(changes);
         let mut hazards = of_rows(live, wanted, changes, &self.user);
+        hazards.extend(of_staged);
+        if self.ownership.report {
+            hazards.extend(of_others(live, wanted));
+        }
         let stages = stages(changes, live);
         let emptied = emptied(&stages, live);
         if !emptied.is_empty() {
@@ -191,7 +325,7 @@ impl ProxySqlTarget {
                 format!("{lease}, has not ended: shardwright apply --resume, or shardwright rollback");
             hazards.push(hazard(codes::UNFINISHED, Severity::Error, None, message));
         }
-        if !changes.is_empty() {
+        if !changes.is_empty() && self.staged.is_none() {
             let failed = |error: SessionError| self.error(&error.to_string());
             let mut session = self.connect().map_err(failed)?;
             for module in modules(changes) {

@@ -4,6 +4,7 @@
 //! users are split by role, and the monitor moves servers between hostgroups and shuns them.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 
 use serde_json::{Value, json};
 use shardwright_rules::tables::{
@@ -19,8 +20,35 @@ use crate::emit::variables::is_at_start;
 
 type Rows = BTreeMap<RowName, Found>;
 
+/// Something that is not the same in memory and live.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct NotLive {
+    /// The row; `None`: rows of a table that no configuration owns.
+    pub(super) name: Option<RowName>,
+    /// What of it is not the same.
+    how: String,
+}
+
+impl fmt::Display for NotLive {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.name {
+            Some(name) => match name.variable_name() {
+                Some(variable) => write!(f, "{variable} {}", self.how),
+                None => write!(f, "{name} {}", self.how),
+            },
+            None => f.write_str(&self.how),
+        }
+    }
+}
+
 /// Rows of a module that are not the same in memory and live, one description for each.
 pub(super) fn unloaded(session: &mut AdminSession, module: Module) -> Result<Vec<String>, SessionError> {
+    let found = not_live(session, module)?;
+    Ok(found.iter().map(NotLive::to_string).collect())
+}
+
+/// What of a module is not the same in memory and live.
+pub(super) fn not_live(session: &mut AdminSession, module: Module) -> Result<Vec<NotLive>, SessionError> {
     let mut found = Vec::new();
     let mut tables: Vec<(TableName, Rows, Rows)> = Vec::new();
     for table in module.tables() {
@@ -90,7 +118,7 @@ fn moved_by_monitor(tables: &[(TableName, Rows, Rows)]) -> BTreeSet<i64> {
         .collect()
 }
 
-fn differences(table: TableName, memory: &Rows, runtime: &Rows, moved: &BTreeSet<i64>) -> Vec<String> {
+fn differences(table: TableName, memory: &Rows, runtime: &Rows, moved: &BTreeSet<i64>) -> Vec<NotLive> {
     let mut expected: BTreeMap<RowName, Row> = BTreeMap::new();
     for (name, found) in memory {
         if !is_kept(name, &found.row) && !is_dropped(table, &found.row, memory) {
@@ -105,19 +133,25 @@ fn differences(table: TableName, memory: &Rows, runtime: &Rows, moved: &BTreeSet
         name.is_in(&SERVERS) && name.number(0).is_some_and(|hostgroup| moved.contains(&hostgroup))
     };
     let mut found = Vec::new();
+    let mut find = |name: &RowName, how: &str| {
+        found.push(NotLive {
+            name: Some(name.clone()),
+            how: how.to_owned(),
+        });
+    };
     for (name, row) in &expected {
         match runtime.get(name) {
             None if is_moved(name) => {}
-            None => found.push(format!("{name} is in memory and not live")),
+            None => find(name, "is in memory and not live"),
             Some(live) if !same(table, row, &live.row, is_moved(name)) => {
-                found.push(format!("{name} is another in memory than live"));
+                find(name, "is another in memory than live");
             }
             Some(_) => {}
         }
     }
     for (name, live) in runtime {
         if !expected.contains_key(name) && !is_kept(name, &live.row) && !is_moved(name) {
-            found.push(format!("{name} is live and not in memory"));
+            find(name, "is live and not in memory");
         }
     }
     found
@@ -234,7 +268,7 @@ fn same(table: TableName, expected: &Row, live: &Row, is_moved: bool) -> bool {
 }
 
 /// Variables with another value in memory than live. Those that are read at the start may wait for one.
-fn variables(session: &mut AdminSession, prefix: &str) -> Result<Vec<String>, SessionError> {
+fn variables(session: &mut AdminSession, prefix: &str) -> Result<Vec<NotLive>, SessionError> {
     let table = TableName::of(&GLOBAL_VARIABLES);
     let memory = session.rows(table, Layer::Memory, None)?;
     let runtime = session.rows(table, Layer::Runtime, None)?;
@@ -247,13 +281,16 @@ fn variables(session: &mut AdminSession, prefix: &str) -> Result<Vec<String>, Se
             continue;
         }
         if runtime.get(name).is_none_or(|live| live.row != held.row) {
-            found.push(format!("{variable} is another in memory than live"));
+            found.push(NotLive {
+                name: Some(name.clone()),
+                how: "is another in memory than live".to_owned(),
+            });
         }
     }
     Ok(found)
 }
 
-fn of_others(session: &mut AdminSession, table: &str) -> Result<Vec<String>, SessionError> {
+fn of_others(session: &mut AdminSession, table: &str) -> Result<Vec<NotLive>, SessionError> {
     let less = |one: &str, other: &str| {
         format!("SELECT count(*) FROM (SELECT * FROM {one} EXCEPT SELECT * FROM {other})")
     };
@@ -266,7 +303,10 @@ fn of_others(session: &mut AdminSession, table: &str) -> Result<Vec<String>, Ses
         let rows = session.texts(&query)?;
         let count = rows.into_iter().flatten().flatten().next().unwrap_or_default();
         if count != "0" {
-            found.push(format!("{table}: rows that are {what}: {count}"));
+            found.push(NotLive {
+                name: None,
+                how: format!("{table}: rows that are {what}: {count}"),
+            });
         }
     }
     Ok(found)
@@ -309,6 +349,7 @@ mod tests {
         );
         // None of that is staged by anybody; the server outside of these hostgroups is.
         let found = differences(TableName::of(&SERVERS), &memory, &runtime, &moved);
+        let found: Vec<String> = found.iter().map(NotLive::to_string).collect();
         assert_eq!(found, ["mysql_servers (30, c, 3306) is in memory and not live"]);
     }
 

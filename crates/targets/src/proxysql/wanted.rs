@@ -176,6 +176,11 @@ impl Wanted {
 }
 
 impl Wish {
+    #[cfg(test)]
+    pub(super) fn of_row(row: Row, address: Address) -> Self {
+        Self::new(row, address, false)
+    }
+
     fn new(row: Row, address: Address, is_at_start: bool) -> Self {
         Self {
             row,

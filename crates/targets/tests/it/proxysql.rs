@@ -11,3 +11,4 @@ mod prepared;
 mod random;
 mod rig;
 mod stores;
+mod staging;

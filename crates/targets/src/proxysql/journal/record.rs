@@ -7,7 +7,8 @@ use shardwright_plan::{Base, Facts};
 use shardwright_rules::Address;
 use shardwright_secrets::Secret;
 
-use crate::proxysql::change::Change;
+use crate::proxysql::change::{Aside, Change, Shelved};
+use crate::proxysql::left::Left;
 use crate::proxysql::row::{Row, RowName};
 
 /// The version of what is stored; raised when an old reader would misread a new one.
@@ -53,6 +54,9 @@ pub struct RunRecord {
     #[serde(flatten)]
     pub(super) head: RunHead,
     pub(super) changes: Vec<StoredChange>,
+    /// What it leaves; absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    left: Option<Left>,
 }
 
 impl Deref for RunRecord {
@@ -72,6 +76,15 @@ pub(super) struct StoredChange {
     new: Option<StoredRow>,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     is_at_start: bool,
+    /// What memory held of it that was not live.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    shelved: Option<StoredShelved>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct StoredShelved {
+    row: Option<StoredRow>,
+    is_ours: bool,
 }
 
 #[derive(Debug, Serialize, Deserialize)]
@@ -141,10 +154,15 @@ impl RunRecord {
             old: change.old.as_ref().map(stored),
             new: change.new.as_ref().map(stored),
             is_at_start: change.is_at_start,
+            shelved: change.shelved().map(|shelved| StoredShelved {
+                row: shelved.row.as_ref().map(stored),
+                is_ours: shelved.is_ours,
+            }),
         });
         Self {
             version: VERSION,
             changes: changes.collect(),
+            left: None,
             head: RunHead {
                 identity,
                 target: target.0.to_owned(),
@@ -155,6 +173,17 @@ impl RunRecord {
                 base,
             },
         }
+    }
+
+    /// The same with what it leaves.
+    pub(in crate::proxysql) fn leaving(mut self, left: Left) -> Self {
+        self.left = Some(left);
+        self
+    }
+
+    /// What it left, where its record says so.
+    pub(in crate::proxysql) fn left(&self) -> Option<&Left> {
+        self.left.as_ref()
     }
 
     /// The rows that it changes.
@@ -170,6 +199,13 @@ impl RunRecord {
             new: change.new.as_ref().map(row),
             reference: None,
             is_at_start: change.is_at_start,
+            aside: match &change.shelved {
+                None => Aside::Nothing,
+                Some(shelved) => Aside::Before(Shelved {
+                    row: shelved.row.as_ref().map(row),
+                    is_ours: shelved.is_ours,
+                }),
+            },
         });
         changes.collect()
     }

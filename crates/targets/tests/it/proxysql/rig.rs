@@ -138,6 +138,8 @@ pub(crate) fn effects(plan: &Plan) -> String {
         color: false,
     };
     let text = shardwright_plan::render::text(plan, &view);
-    // The first line has digests.
-    text.lines().skip(1).map(|line| format!("{line}\n")).collect()
+    // The first line has digests, and what stands about safety ends with one.
+    let lines = text.lines().skip(1);
+    let without = |line: &str| line.split("; effects ").next().unwrap_or_default().to_owned();
+    lines.map(|line| without(line) + "\n").collect()
 }

@@ -10,7 +10,7 @@ use shardwright_secrets::Secret;
 use shardwright_testkit::{Etcd, EtcdOptions, MariaDb, Options};
 use tempfile::TempDir;
 
-use crate::proxysql::change::Change;
+use crate::proxysql::change::{Aside, Change};
 use crate::proxysql::journal::{
     End, EtcdState, Identity, Journal, KeyReference, LOCK_PERIOD, MySqlState, Owner, Phase, RunRecord,
 };
@@ -136,6 +136,7 @@ pub(super) fn record(run: &str, rows: usize) -> RunRecord {
         new: Some(row(format!("{:x}", mixed_up(number)))),
         reference: None,
         is_at_start: false,
+        aside: Aside::Nothing,
     };
     let identity = Identity {
         run: run.to_owned(),

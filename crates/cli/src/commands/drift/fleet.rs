@@ -1,0 +1,233 @@
+//! The targets of a project, looked at side by side and compared with its files.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::thread;
+
+use shardwright_plan::{Assessment, Target, TargetError};
+use shardwright_rules::{Configuration, EngineId};
+use shardwright_targets::emit::Ownership;
+use shardwright_targets::proxysql::{Applied, Cause, Drift, Drifted, Look, Side};
+use shardwright_targets::{BundledTarget, ProxySqlTarget};
+
+use crate::args::{Global, Selection};
+use crate::error::CommandError;
+use crate::live::{self, Live, Proxy, unreachable};
+use crate::ownership::ownership;
+use crate::project::{self, Built, Opened};
+use crate::rule_set::revision;
+use crate::ui::Ui;
+
+/// Targets that are looked at at a time.
+const AT_A_TIME: usize = 16;
+
+/// A target that was looked at.
+pub(super) struct Seen {
+    pub(super) target: String,
+    pub(super) engine: EngineId,
+    pub(super) drift: Result<Drift, TargetError>,
+}
+
+impl Seen {
+    /// Whether it was seen to have drift.
+    pub(super) fn is_any(&self) -> bool {
+        self.drift.as_ref().is_ok_and(Drift::is_any)
+    }
+}
+
+/// A configuration of a former commit, with what the project owned then.
+type FormerState = Option<(Arc<Configuration>, Ownership)>;
+
+/// The targets, and the project that they are compared with.
+pub(super) struct Fleet {
+    global: Global,
+    selection: Selection,
+    pub(super) opened: Opened,
+    builds: Vec<(EngineId, Built)>,
+    pub(super) targets: Vec<Live>,
+    /// What former commits said.
+    former: HashMap<(String, EngineId), FormerState>,
+}
+
+impl Fleet {
+    pub(super) fn open(selection: &Selection, global: &Global, ui: &Ui) -> Result<Self, CommandError> {
+        let opened = project::open(global, ui)?;
+        project::show(&opened.problems, &opened.sources, ui);
+        Self::of(opened, selection.clone(), global.clone(), ui)
+    }
+
+    fn of(opened: Opened, selection: Selection, global: Global, ui: &Ui) -> Result<Self, CommandError> {
+        let mut targets = live::targets(&opened, &selection)?;
+        let mut builds: Vec<(EngineId, Built)> = Vec::new();
+        for target in &mut targets {
+            let engine = target.engine;
+            if !builds.iter().any(|(built, _)| *built == engine) {
+                builds.push((engine, opened.build_to_ask(engine, ui)?));
+            }
+            target.manage(&opened, &built(&builds, engine).compiled.lock)?;
+            target.keep_runs(&opened)?;
+        }
+        Ok(Self {
+            global,
+            selection,
+            opened,
+            builds,
+            targets,
+            former: HashMap::new(),
+        })
+    }
+
+    /// Reads the files again. While they cannot be read, as in the middle of an edit, those of before count.
+    pub(super) fn refresh(&mut self, ui: &Ui) -> Result<(), CommandError> {
+        let Some(opened) = project::open_quietly(&self.global, ui) else {
+            return Ok(());
+        };
+        if opened.is_as(&self.opened) {
+            return Ok(());
+        }
+        match Self::of(opened, self.selection.clone(), self.global.clone(), ui) {
+            Ok(fleet) => *self = fleet,
+            Err(error) => ui.status(&format!(
+                "the files have changed and cannot be used, those of before count: {}",
+                error.message
+            )),
+        }
+        Ok(())
+    }
+
+    pub(super) fn skips_unreachable(&self) -> bool {
+        self.opened.project.file.safety.skip_unreachable
+    }
+
+    /// The configuration of an engine.
+    pub(super) fn built(&self, engine: EngineId) -> &Built {
+        built(&self.builds, engine)
+    }
+
+    /// Looks at every target.
+    ///
+    /// # Errors
+    /// The files say what a target cannot hold.
+    pub(super) fn look(&mut self) -> Result<Vec<Seen>, CommandError> {
+        let mut looks = self.looks().into_iter();
+        let mut all = Vec::with_capacity(self.targets.len());
+        for target in &mut self.targets {
+            let engine = target.engine;
+            let name = target.name().to_owned();
+            let desired = &built(&self.builds, engine).configuration;
+            let drift = match &mut target.proxy {
+                Proxy::Bundled(proxy) => {
+                    of_bundled(proxy, desired, self.opened.project.file.project.as_deref())
+                }
+                Proxy::ProxySql(proxy) => match looks.next() {
+                    Some(Ok(look)) => {
+                        let (global, known) = (&self.global, &mut self.former);
+                        let mut former = |commit: &str| {
+                            let key = (commit.to_owned(), engine);
+                            known
+                                .entry(key)
+                                .or_insert_with(|| former_state(global, commit, engine))
+                                .clone()
+                        };
+                        let drift = proxy.drift(&look, desired, &mut former);
+                        Ok(drift.map_err(|error| unreachable(&error))?)
+                    }
+                    Some(Err(error)) => Err(error),
+                    None => return Err(CommandError::internal("a target was not looked at")),
+                },
+            };
+            all.push(Seen {
+                target: name,
+                engine,
+                drift,
+            });
+        }
+        Ok(all)
+    }
+
+    /// Every ProxySQL as it is now, in the order of the targets; side by side, or a fleet would take minutes.
+    pub(super) fn looks(&self) -> Vec<Result<Look, TargetError>> {
+        let proxies: Vec<&ProxySqlTarget> = self
+            .targets
+            .iter()
+            .filter_map(|target| match &target.proxy {
+                Proxy::ProxySql(proxy) => Some(&**proxy),
+                Proxy::Bundled(_) => None,
+            })
+            .collect();
+        let mut looks = Vec::with_capacity(proxies.len());
+        for some in proxies.chunks(AT_A_TIME) {
+            thread::scope(|scope| {
+                let threads: Vec<_> = some
+                    .iter()
+                    .map(|proxy| scope.spawn(move || proxy.look()))
+                    .collect();
+                let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
+                looks
+                    .extend(joined.map(|look| look.unwrap_or_else(|panic| std::panic::resume_unwind(panic))));
+            });
+        }
+        looks
+    }
+}
+
+fn built(builds: &[(EngineId, Built)], engine: EngineId) -> &Built {
+    let found = builds.iter().find(|(built, _)| *built == engine);
+    &found
+        .expect("every engine of a target is built when it is opened")
+        .1
+}
+
+/// What a commit of the project compiles to.
+fn former_state(global: &Global, commit: &str, engine: EngineId) -> FormerState {
+    let directory = revision::checkout(&global.directory, commit).ok()?;
+    let global = Global {
+        directory: directory.path().to_owned(),
+        quiet: true,
+        ..global.clone()
+    };
+    let opened = project::open_quietly(&global, &Ui::new(&global))?;
+    let built = opened.build_quietly(engine);
+    if built.compiled.problems.has_errors() {
+        return None;
+    }
+    let owned = ownership(&opened.project.file, &built.compiled.lock).ok()?;
+    Some((built.configuration, owned))
+}
+
+/// A bundled proxy runs what was applied last, and nothing else.
+fn of_bundled(
+    proxy: &mut BundledTarget,
+    desired: &Configuration,
+    project: Option<&str>,
+) -> Result<Drift, TargetError> {
+    let observed = proxy.observe()?;
+    let is_ours = observed.project.is_none() || observed.project.as_deref() == project;
+    let effects = Assessment::of_whole(&observed, desired).difference.effects;
+    let differences = effects.into_iter().map(|effect| Drifted {
+        side: match is_ours {
+            true => Side::RepoAhead,
+            false => Side::Both,
+        },
+        effect,
+        staged: false,
+        cause: (!is_ours).then(|| Cause::Project {
+            project: observed.project.clone(),
+            run: format!("generation {}", observed.generation),
+            by: None,
+            at: None,
+        }),
+    });
+    Ok(Drift {
+        target: proxy.name().to_owned(),
+        version: env!("CARGO_PKG_VERSION").to_owned(),
+        project: observed.project.clone(),
+        generation: observed.generation,
+        run: None,
+        applied: Applied::default(),
+        differences: differences.collect(),
+        staged: Vec::new(),
+        left_out: Vec::new(),
+        unfinished: None,
+    })
+}

@@ -1,0 +1,268 @@
+//! Drift for people, for comments and for programs.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+use shardwright_plan::Effect;
+use shardwright_plan::render::{Line, inline, line_of, listing};
+use shardwright_rules::EngineId;
+use shardwright_targets::proxysql::{Cause, Drift, Drifted, LeftOut, Mover, Side};
+
+use super::fleet::{Fleet, Seen};
+use crate::args::Format;
+use crate::error::CommandError;
+use crate::project::Opened;
+use crate::ui::{Ui, counted, printable};
+
+/// How much of a commit is shown.
+const SHORT_COMMIT: usize = 8;
+
+pub(super) fn print(seen: &[Seen], fleet: &Fleet, ui: &Ui) -> Result<(), CommandError> {
+    match ui.format() {
+        Format::Human => ui.data(&text(seen, &fleet.opened, ui)),
+        Format::Markdown => ui.data(&markdown(seen, &fleet.opened)),
+        Format::Json => ui.json(&value(seen, &fleet.opened)?),
+    }
+}
+
+/// Differences with one side, one cause and one layer, and their lines.
+struct Group<'a> {
+    side: Side,
+    is_staged: bool,
+    cause: Option<&'a Cause>,
+    lines: Vec<Line>,
+}
+
+fn groups<'a>(drift: &'a Drift, opened: &Opened) -> Vec<Group<'a>> {
+    let mut sorted: BTreeMap<(Side, bool, Option<&Cause>), Vec<Effect>> = BTreeMap::new();
+    for one in &drift.differences {
+        let key = (one.side, one.staged, one.cause.as_ref());
+        sorted.entry(key).or_default().push(one.effect.clone());
+    }
+    let groups = sorted
+        .into_iter()
+        .map(|((side, is_staged, cause), effects)| Group {
+            side,
+            is_staged,
+            cause,
+            lines: listing(&effects, &|address| opened.placed_at(address)),
+        });
+    groups.collect()
+}
+
+impl Group<'_> {
+    /// `live-ahead, in memory only: by hand`
+    fn title(&self) -> String {
+        let direction = match self.side {
+            Side::LiveAhead => "",
+            Side::RepoAhead => " (the files changed since the last apply)",
+            Side::Both => " (live → files)",
+            Side::Unknown => " (live → files; what the last apply left is not known)",
+        };
+        let staged = if self.is_staged { ", in memory only" } else { "" };
+        let cause = self.cause.map_or(String::new(), |cause| format!(": {cause}"));
+        printable(&format!("{}{staged}{direction}{cause}", self.side.words())).into_owned()
+    }
+}
+
+/// `ProxySQL 2.7.1  shop generation 3, run 20261125-… by dba@host at 2026-11-25T15:30:12Z, commit 4be1c90a`
+fn about(drift: &Drift, engine: EngineId) -> String {
+    let engine = match engine {
+        EngineId::Bundled => "bundled".to_owned(),
+        _ => format!("ProxySQL {}", drift.version),
+    };
+    let project = drift
+        .project
+        .as_deref()
+        .map_or(String::new(), |project| format!("{project} "));
+    let mut about = format!("{engine}  {project}generation {}", drift.generation);
+    if let Some(run) = &drift.run {
+        about.push_str(&format!(", run {run}"));
+    }
+    if let Some(by) = &drift.applied.by {
+        about.push_str(&format!(" by {by}"));
+    }
+    if let Some(at) = &drift.applied.at {
+        about.push_str(&format!(" at {at}"));
+    }
+    if let Some(commit) = &drift.applied.commit {
+        about.push_str(&format!(
+            ", commit {}",
+            commit.get(..SHORT_COMMIT).unwrap_or(commit)
+        ));
+    }
+    printable(&about).into_owned()
+}
+
+/// `2 placements of servers are the monitor's, 1 a scheduler's`
+fn left_out(left_out: &[LeftOut]) -> Option<String> {
+    let of = |mover| left_out.iter().filter(|one| one.by == mover).count();
+    let said = [
+        (of(Mover::Monitor), "that the monitor decides"),
+        (
+            of(Mover::External),
+            "that something else decides (roles_by: external)",
+        ),
+    ];
+    let said: Vec<String> = said
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, who)| format!("{} {who}", counted(count, "placement")))
+        .collect();
+    (!said.is_empty()).then(|| format!("left out: {}", said.join(", ")))
+}
+
+fn text(seen: &[Seen], opened: &Opened, ui: &Ui) -> String {
+    let mut out = String::new();
+    let mut push = |line: String| {
+        out.push_str(line.trim_end());
+        out.push('\n');
+    };
+    for one in seen {
+        let drift = match &one.drift {
+            Ok(drift) => drift,
+            Err(error) => {
+                push(format!(
+                    "{}  {}",
+                    ui.strong(&one.target),
+                    printable(&error.reason)
+                ));
+                continue;
+            }
+        };
+        let none = if drift.is_any() { "" } else { "  no drift" };
+        push(format!(
+            "{}  {}{none}",
+            ui.strong(&one.target),
+            about(drift, one.engine)
+        ));
+        for group in groups(drift, opened) {
+            push(format!("  {}", group.title()));
+            for line in &group.lines {
+                push(format!(
+                    "    {} {}  {}  {}",
+                    line.sign,
+                    line.subject,
+                    line.what,
+                    ui.faint(&line.origin)
+                ));
+            }
+        }
+        for staged in &drift.staged {
+            push(format!("  not loaded: {}", printable(staged)));
+        }
+        if let Some(unfinished) = &drift.unfinished {
+            push(format!("  {}", printable(unfinished)));
+        }
+        if let Some(left_out) = left_out(&drift.left_out) {
+            push(format!("  {left_out}"));
+        }
+    }
+    push(summary(seen));
+    out
+}
+
+/// `3 differences on 1 of 3 targets; px-b7 cannot be read`
+fn summary(seen: &[Seen]) -> String {
+    let differences: usize = seen
+        .iter()
+        .filter_map(|one| one.drift.as_ref().ok())
+        .map(|drift| drift.differences.len() + drift.staged.len())
+        .sum();
+    let drifted = seen.iter().filter(|one| one.is_any()).count();
+    let mut said = match drifted {
+        0 => "no drift".to_owned(),
+        _ => format!(
+            "{} on {drifted} of {}",
+            counted(differences, "difference"),
+            counted(seen.len(), "target")
+        ),
+    };
+    let unread: Vec<&str> = seen
+        .iter()
+        .filter(|one| one.drift.is_err())
+        .map(|one| one.target.as_str())
+        .collect();
+    if !unread.is_empty() {
+        said.push_str(&format!("; {} cannot be read", unread.join(", ")));
+    }
+    said
+}
+
+fn markdown(seen: &[Seen], opened: &Opened) -> String {
+    let mut out = "### Drift\n\n".to_owned();
+    for one in seen {
+        let about = match &one.drift {
+            Ok(drift) => about(drift, one.engine),
+            Err(error) => error.reason.clone(),
+        };
+        out.push_str(&format!("**{}** {}\n\n", inline(&one.target), inline(&about)));
+        let Ok(drift) = &one.drift else { continue };
+        if !drift.differences.is_empty() {
+            out.push_str("| | object | difference | where | side |\n|---|---|---|---|---|\n");
+        }
+        for group in groups(drift, opened) {
+            let title = inline(&group.title());
+            for line in &group.lines {
+                let cells = [&line.subject, &line.what, &line.origin].map(|cell| inline(cell));
+                out.push_str(&format!("| {} | {} | {title} |\n", line.sign, cells.join(" | ")));
+            }
+        }
+        let besides = drift.staged.iter().map(|staged| format!("not loaded: {staged}"));
+        let besides: Vec<String> = besides
+            .chain(drift.unfinished.clone())
+            .chain(left_out(&drift.left_out))
+            .collect();
+        if !drift.differences.is_empty() {
+            out.push('\n');
+        }
+        for line in &besides {
+            out.push_str(&format!("* {}\n", inline(line)));
+        }
+        if !besides.is_empty() {
+            out.push('\n');
+        }
+    }
+    out.push_str(&format!("{}\n", inline(&summary(seen))));
+    out
+}
+
+/// Keys are only ever added.
+fn value(seen: &[Seen], opened: &Opened) -> Result<Value, CommandError> {
+    let mut targets = Vec::new();
+    for one in seen {
+        targets.push(match &one.drift {
+            Err(error) => {
+                json!({"target": one.target, "engine": one.engine.name(), "unreachable": error.reason})
+            }
+            Ok(drift) => {
+                let mut value =
+                    serde_json::to_value(drift).map_err(|error| CommandError::internal(error.to_string()))?;
+                value["engine"] = json!(one.engine.name());
+                value["drift"] = json!(drift.is_any());
+                for (difference, said) in drift
+                    .differences
+                    .iter()
+                    .zip(value["differences"].as_array_mut().into_iter().flatten())
+                {
+                    place(difference, said, opened);
+                }
+                value
+            }
+        });
+    }
+    let is_any = seen.iter().any(Seen::is_any);
+    Ok(json!({ "drift": is_any, "targets": targets }))
+}
+
+/// Adds the place in the files, and the difference in words.
+fn place(difference: &Drifted, said: &mut Value, opened: &Opened) {
+    let line = line_of(&difference.effect, &|address| opened.placed_at(address));
+    said["difference"] = json!(line.what);
+    if !line.origin.is_empty() {
+        said["at"] = json!(line.origin);
+    }
+    if let Some(cause) = &difference.cause {
+        said["cause"]["text"] = json!(cause.to_string());
+    }
+}

@@ -1,0 +1,286 @@
+//! What routes differently after a plan: by proof, or by statements that show it.
+
+use std::sync::Arc;
+
+use shardwright_plan::{Meaning, Observed, Plan, TargetError, TargetPlan, Witness};
+use shardwright_prover::Budget;
+use shardwright_prover::equivalence::{Difference, Equivalence, Means, equivalence_by};
+use shardwright_rules::{Body, Configuration, Decision, EngineId, NativeStep, Outcome};
+use shardwright_targets::proxysql::Routing;
+
+use crate::args::Foreign;
+use crate::error::CommandError;
+use crate::live::{self, Live, LockUse, Proxy, unreachable};
+use crate::project::Opened;
+use crate::rule_set::rules_of;
+use crate::ui::Ui;
+
+/// The part of the prover's budget that a plan may spend: about half a second where it is all spent.
+const PART: u32 = 20;
+/// Rules that a plan compares: reading them takes as long as comparing them.
+const MOST_RULES: usize = 4_000;
+/// Statements that are shown.
+const MOST_SHOWN: usize = 5;
+/// The longest statement that is shown, in characters.
+const LONGEST: usize = 160;
+
+/// What a target routes by, before and after.
+struct Pair {
+    before: Arc<Configuration>,
+    after: Arc<Configuration>,
+    /// What keeps an answer from being certain.
+    unmodelled: Option<String>,
+}
+
+/// What of a target decides its meaning; targets with the same have the same.
+#[derive(PartialEq)]
+enum Basis {
+    /// The rows of a ProxySQL before and after.
+    Rows(Routing),
+    /// Fingerprints of the configurations before and after.
+    Configurations([String; 2]),
+}
+
+/// Observes the targets and plans the changes that the project needs, with what they mean.
+pub(crate) fn plan(
+    opened: &Opened,
+    live: &mut [Live],
+    ui: &Ui,
+    lock: LockUse,
+    foreign: Foreign,
+) -> Result<Plan, CommandError> {
+    let mut meanings = Meanings::default();
+    let plan = live::plan(
+        opened,
+        live,
+        ui,
+        lock,
+        foreign,
+        &mut |live, observed, part, desired| meanings.compare(live, observed, part, desired),
+    )?;
+    Ok(plan.meaning(meanings.together()))
+}
+
+/// The meanings of the parts of a plan.
+#[derive(Default)]
+struct Meanings {
+    known: Vec<(Basis, Option<Meaning>)>,
+    /// Targets with the place of their meaning.
+    of_targets: Vec<(String, usize)>,
+}
+
+impl Meanings {
+    /// Compares what a target routes now with what it would route.
+    ///
+    /// # Errors
+    /// The target cannot hold the configuration.
+    fn compare(
+        &mut self,
+        live: &mut Live,
+        observed: &Observed,
+        part: &TargetPlan,
+        desired: &Arc<Configuration>,
+    ) -> Result<(), CommandError> {
+        if part.effects.is_empty() {
+            return Ok(());
+        }
+        let basis = basis(live, observed, desired).map_err(|error| unreachable(&error))?;
+        let at = match self.known.iter().position(|(known, _)| *known == basis) {
+            Some(at) => at,
+            None => {
+                let meaning = meaning(&basis, observed, desired, live.engine);
+                self.known.push((basis, meaning));
+                self.known.len() - 1
+            }
+        };
+        self.of_targets.push((part.name.clone(), at));
+        Ok(())
+    }
+
+    /// One for the plan: where targets differ, the gravest, which names its targets.
+    fn together(self) -> Option<Meaning> {
+        let said: Vec<usize> = self
+            .of_targets
+            .iter()
+            .map(|(_, at)| *at)
+            .filter(|at| self.known[*at].1.is_some())
+            .collect();
+        let order = |meaning: &Meaning| match meaning.answer.as_str() {
+            "changed" => 0,
+            "undecided" => 1,
+            _ => 2,
+        };
+        let at = *said
+            .iter()
+            .min_by_key(|at| self.known[**at].1.as_ref().map_or(3, order))?;
+        let names: Vec<&str> = self
+            .of_targets
+            .iter()
+            .filter(|(_, place)| *place == at)
+            .map(|(name, _)| name.as_str())
+            .collect();
+        let is_of_all = names.len() == self.of_targets.len();
+        let names = names.join(", ");
+        let (_, meaning) = self.known.into_iter().nth(at)?;
+        let mut meaning = meaning?;
+        if !is_of_all {
+            meaning.summary = meaning.summary.map(|summary| format!("{summary}; on {names}"));
+        }
+        Some(meaning)
+    }
+}
+
+fn basis(live: &mut Live, observed: &Observed, desired: &Configuration) -> Result<Basis, TargetError> {
+    match &mut live.proxy {
+        Proxy::Bundled(_) => Ok(Basis::Configurations([
+            observed.fingerprint.clone(),
+            desired.fingerprint(),
+        ])),
+        Proxy::ProxySql(target) => {
+            let is_default =
+                |name: &str, value: &str| shardwright_topology::default_value(name) == Some(value);
+            target.routing(desired, MOST_RULES, &is_default).map(Basis::Rows)
+        }
+    }
+}
+
+fn meaning(
+    basis: &Basis,
+    observed: &Observed,
+    desired: &Arc<Configuration>,
+    engine: EngineId,
+) -> Option<Meaning> {
+    let pair = match basis {
+        Basis::Rows(Routing::Untouched) => {
+            return Some(same("no rule, user or routing variable changes".to_owned(), true));
+        }
+        Basis::Rows(Routing::Many(rules)) => return Some(too_many(*rules)),
+        Basis::Configurations(_) => {
+            let before = observed.configuration.as_ref()?;
+            let size = size(before).max(size(desired));
+            if size > MOST_RULES {
+                return Some(too_many(size));
+            }
+            Pair {
+                before: Arc::new(before.clone()),
+                after: Arc::clone(desired),
+                unmodelled: None,
+            }
+        }
+        Basis::Rows(Routing::Scripts(scripts)) => {
+            let [before, after] = [0, 1].map(|side| rules_of("live.sql", scripts[side].as_bytes(), engine));
+            if before.problems.has_errors() || after.problems.has_errors() {
+                return Some(undecided("the rows that are live cannot be read as rules"));
+            }
+            let unmodelled = before.unmodelled.iter().chain(&after.unmodelled).next().cloned();
+            Pair {
+                before: before.configuration,
+                after: after.configuration,
+                unmodelled,
+            }
+        }
+    };
+    // Before its first configuration, a target routes nothing.
+    if pair.before.users.is_empty() && pair.before.graph.rules.is_empty() {
+        return None;
+    }
+    let means = Means {
+        budget: Budget::part(PART),
+        ..Means::default()
+    };
+    let (answer, _) = equivalence_by(&pair.before, &pair.after, &means);
+    Some(match answer {
+        Equivalence::Proved => match pair.unmodelled {
+            None => same("nothing routes differently (proved)".to_owned(), true),
+            Some(besides) => same(
+                format!("nothing routes differently, as far as is known: {besides}"),
+                false,
+            ),
+        },
+        Equivalence::Refuted { differences, .. } => changed(&differences, desired),
+        Equivalence::Undecided { constructs } => {
+            undecided(constructs.first().map_or("no reason is known", String::as_str))
+        }
+    })
+}
+
+/// Rules, rows of fast routing, and shards.
+fn size(configuration: &Configuration) -> usize {
+    let graph = &configuration.graph;
+    let shards = graph.rules.iter().map(|rule| match &rule.body {
+        Body::Native {
+            step: NativeStep::Map(map),
+            ..
+        } => map.shards.len(),
+        Body::Native { .. } | Body::Engine(_) => 0,
+    });
+    graph.rules.len() + graph.fast_routing.len() + shards.sum::<usize>()
+}
+
+fn too_many(rules: usize) -> Meaning {
+    undecided(&format!(
+        "{rules} rules are more than a plan compares; shardwright prove equivalent live:NAME . does"
+    ))
+}
+
+fn same(summary: String, proved: bool) -> Meaning {
+    Meaning {
+        answer: "same".to_owned(),
+        proved,
+        summary: Some(summary),
+        witnesses: Vec::new(),
+    }
+}
+
+fn undecided(why: &str) -> Meaning {
+    Meaning {
+        answer: "undecided".to_owned(),
+        proved: false,
+        summary: Some(format!("not decided whether statements route differently: {why}")),
+        witnesses: Vec::new(),
+    }
+}
+
+fn changed(differences: &[Difference], desired: &Configuration) -> Meaning {
+    let witnesses = differences.iter().take(MOST_SHOWN).map(|difference| {
+        let [before, after] = [&difference.left, &difference.right].map(|side| place(side.as_ref(), desired));
+        let after = match before == after {
+            true => format!("{after}, with another text, delay, timeout or cache"),
+            false => after,
+        };
+        Witness {
+            user: difference.session.user.clone(),
+            schema: difference.session.schemas[1]
+                .clone()
+                .filter(|schema| !schema.is_empty()),
+            statement: shortened(&String::from_utf8_lossy(&difference.statement)),
+            before,
+            after,
+        }
+    });
+    Meaning {
+        answer: "changed".to_owned(),
+        proved: true,
+        summary: Some("statements go another way, for example:".to_owned()),
+        witnesses: witnesses.collect(),
+    }
+}
+
+/// Where a statement goes; `None`: its user cannot log in.
+fn place(decision: Option<&Decision>, configuration: &Configuration) -> String {
+    match decision.map(|decision| &decision.outcome) {
+        None => "no such user".to_owned(),
+        Some(Outcome::Route(route)) => configuration.hostgroup_name(route.hostgroup),
+        Some(Outcome::Reject(rejection)) => format!("refused with error {}", rejection.code),
+        Some(Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin) => {
+            "answered by the proxy".to_owned()
+        }
+    }
+}
+
+fn shortened(statement: &str) -> String {
+    match statement.char_indices().nth(LONGEST) {
+        Some((end, _)) => format!("{}…", &statement[..end]),
+        None => statement.to_owned(),
+    }
+}
