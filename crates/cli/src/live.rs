@@ -2,15 +2,15 @@
 
 use std::time::Duration;
 
-use shardwright_analysis::Finding;
 use shardwright_compiler::Lock;
-use shardwright_plan::{Hazard, Plan, Severity, ShardMove, Target, TargetError, TargetPlan, safety};
+use shardwright_plan::{Plan, ShardMove, Target, TargetError, TargetPlan, safety};
 use shardwright_rules::{Address, EngineId, SecretReference};
 use shardwright_secrets::{Access, Secret, resolve};
 use shardwright_targets::proxysql::{Identity, Journal, Run};
 use shardwright_targets::{AdminAddress, BundledTarget, ProxySqlTarget, Timeouts};
 use shardwright_topology::model;
 
+use crate::analysed::Analysed;
 use crate::args::{Foreign, Selection};
 use crate::clock;
 use crate::error::CommandError;
@@ -60,6 +60,13 @@ impl Live {
             target.manage(file.project.as_deref().map(str::to_owned), ownership(file, lock)?);
         }
         Ok(())
+    }
+
+    /// Says how long it is waited until clients let prepared statements go.
+    pub(crate) fn drain(&mut self, patience: Duration) {
+        if let Proxy::ProxySql(target) = &mut self.proxy {
+            target.drain(patience);
+        }
     }
 
     /// Says where the state of its runs is kept, and names the next one.
@@ -261,20 +268,21 @@ pub(crate) fn plan(
 ) -> Result<Plan, CommandError> {
     let project = opened.project.file.project.as_deref();
     let mut refused = Vec::new();
-    let mut builds: Vec<(EngineId, Built)> = Vec::new();
+    let mut builds: Vec<(EngineId, Built, Analysed)> = Vec::new();
     let mut parts = Vec::with_capacity(live.len());
     for live in live.iter_mut() {
         let engine = live.engine;
-        if !builds.iter().any(|(built, _)| *built == engine) {
+        if !builds.iter().any(|(built, ..)| *built == engine) {
             let built = opened.build(engine, ui)?;
             if lock != LockUse::Ignore {
                 opened.keep_lock(&built.compiled.lock, lock == LockUse::Check)?;
             }
-            builds.push((engine, built));
+            let analysed = Analysed::begin(&built.configuration);
+            builds.push((engine, built, analysed));
         }
-        let (_, built) = builds
-            .iter()
-            .find(|(built, _)| *built == engine)
+        let (_, built, analysed) = builds
+            .iter_mut()
+            .find(|(built, ..)| *built == engine)
             .expect("built above");
         live.manage(opened, &built.compiled.lock)?;
         let target = live.target();
@@ -284,7 +292,8 @@ pub(crate) fn plan(
         let assessment = target
             .assess(&observed, desired)
             .map_err(|error| unreachable(&error))?;
-        let part = TargetPlan::assessed(target.name(), &observed, desired, assessment, hazards(built));
+        let hazards = analysed.hazards();
+        let part = TargetPlan::assessed(target.name(), &observed, desired, assessment, hazards);
         parts.push((part.for_project(project), built.configuration.clone()));
     }
     if foreign == Foreign::Refuse && !refused.is_empty() {
@@ -324,19 +333,6 @@ fn moves(opened: &Opened) -> Vec<ShardMove> {
         reason: shard.reason.as_deref().map(str::to_owned),
     });
     moves.collect()
-}
-
-/// What the analysis warns of travels with the plan.
-fn hazards(built: &Built) -> Vec<Hazard> {
-    let findings = shardwright_analysis::analyse(&built.configuration);
-    let grave = |finding: &&Finding| finding.severity != Severity::Info;
-    let hazards = findings.iter().filter(grave).map(|finding| Hazard {
-        code: finding.code.to_string(),
-        severity: finding.severity,
-        message: finding.message.clone(),
-        address: finding.address.clone(),
-    });
-    hazards.collect()
 }
 
 fn expiry(opened: &Opened) -> Duration {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan, safety};
 use shardwright_targets::proxysql::Way;
@@ -49,6 +50,7 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     live.retain(|live| plan.change(live.name()).is_some());
     for live in &mut live {
         live.keep_runs(&opened)?;
+        live.drain(Duration::from_secs(args.drain));
     }
     let reports = apply(&plan, &mut live, ui);
     present(&reports, ui)?;

@@ -220,6 +220,24 @@ impl Journal {
     /// # Errors
     /// [`JournalError`]
     pub fn runs(&self) -> Result<Vec<Run>, JournalError> {
+        self.names()?.into_iter().map(|name| self.run(&name)).collect()
+    }
+
+    /// The last run of a target that has not ended. Records are large: those of runs that have ended are not read.
+    pub(super) fn open_run(&self, target: &str) -> Result<Option<Run>, JournalError> {
+        for name in self.names()?.into_iter().rev() {
+            if is_open(&self.phases(&name)?) {
+                let run = self.run(&name)?;
+                if run.record.target == target {
+                    return Ok(Some(run));
+                }
+            }
+        }
+        Ok(None)
+    }
+
+    /// The names of the runs, the oldest first.
+    fn names(&self) -> Result<Vec<String>, JournalError> {
         let failed = |source| JournalError::Io {
             path: self.directory.clone(),
             source,
@@ -238,10 +256,17 @@ impl Journal {
         }
         names.sort_unstable();
         // A process that ended while it began a run has sent nothing.
-        let whole = names
-            .into_iter()
-            .filter(|name| self.directory.join(name).join(LINES).exists());
-        whole.map(|name| self.run(&name)).collect()
+        names.retain(|name| self.directory.join(name).join(LINES).exists());
+        Ok(names)
+    }
+
+    /// What was begun and done in a run, in order.
+    fn phases(&self, name: &str) -> Result<Vec<Phase>, JournalError> {
+        let lines = read(&self.directory.join(name).join(LINES))?;
+        let lines = String::from_utf8_lossy(&lines);
+        // The last line may have been cut off.
+        let phases = lines.lines().filter_map(|line| serde_json::from_str(line).ok());
+        Ok(phases.collect())
     }
 
     /// A run by its name.
@@ -272,12 +297,8 @@ impl Journal {
                 "it has version {version}, this program reads {VERSION}"
             )));
         }
-        let lines = read(&directory.join(LINES))?;
-        let lines = String::from_utf8_lossy(&lines);
-        // The last line may have been cut off.
-        let phases = lines.lines().filter_map(|line| serde_json::from_str(line).ok());
         Ok(Run {
-            phases: phases.collect(),
+            phases: self.phases(name)?,
             directory,
             record,
         })
@@ -362,21 +383,29 @@ impl Run {
 
     /// How it ended; `None`: it was cut off, or goes on.
     pub fn end(&self) -> Option<(End, &str)> {
-        match self.phases.last() {
-            Some(Phase::Ended { end, message }) => Some((*end, message)),
-            _ => None,
-        }
+        end(&self.phases)
     }
 
     /// Whether somebody has to finish it or take it back.
     pub fn is_open(&self) -> bool {
-        self.end().is_none_or(|(end, _)| end == End::Mixed)
+        is_open(&self.phases)
     }
 
     /// Whether something may have been saved.
     pub(super) fn was_saving(&self) -> bool {
         self.phases.contains(&Phase::Saving)
     }
+}
+
+fn end(phases: &[Phase]) -> Option<(End, &str)> {
+    match phases.last() {
+        Some(Phase::Ended { end, message }) => Some((*end, message)),
+        _ => None,
+    }
+}
+
+fn is_open(phases: &[Phase]) -> bool {
+    end(phases).is_none_or(|(end, _)| end == End::Mixed)
 }
 
 /// What to do about a run that has not ended.

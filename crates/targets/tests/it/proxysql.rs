@@ -2,6 +2,7 @@
 
 mod applying;
 mod cluster;
+mod costs;
 mod everything;
 mod faults;
 mod owning;
