@@ -60,7 +60,7 @@ impl ProxySqlTarget {
         let reserved = self
             .reserve(&mut session, &lease, &planned.plan.base, &changes)
             .and_then(|live| match modules(&changes).contains(&Module::QueryRules) {
-                true => self.drained(&mut session, planned.desired).map(|()| live),
+                true => self.drain_of(&mut session, planned.desired).map(|()| live),
                 false => Ok(live),
             });
         match reserved {

@@ -4,6 +4,7 @@ use shardwright_plan::{ApplyReport, Base, Outcome};
 
 use super::apply::live_and_saved;
 use super::change::Change;
+use super::ending::of_apply;
 use super::journal::{End, Journal, JournalError, Phase, Run, unfinished};
 use super::live::Live;
 use super::mark::Lease;
@@ -150,7 +151,15 @@ impl ProxySqlTarget {
             None => {
                 let lease = Lease::new(&identity.run, &identity.by, &identity.at);
                 let taken = take_lease(session, &lease);
-                taken.map_err(|error| (Outcome::Contended, format!("the lease cannot be taken: {error}")))
+                taken.map_err(|error| (Outcome::Contended, format!("the lease cannot be taken: {error}")))?;
+                let Err(refusal) = self.ask_peers(session, &lease) else {
+                    return Ok(());
+                };
+                let (outcome, mut message) = of_apply(refusal);
+                if let Err(error) = give_lease_back(session, &lease.run) {
+                    message.push_str(&format!("; and the lease could not be given back: {error}"));
+                }
+                Err((outcome, message))
             }
         }
     }

@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use serde_json::Value;
 use sha2::{Digest, Sha256};
-use shardwright_plan::Facts;
 use shardwright_rules::PLACEHOLDER_PASSWORD;
 use shardwright_rules::tables::GLOBAL_VARIABLES;
 use shardwright_secrets::Secret;
@@ -207,9 +206,9 @@ impl Live {
             };
             row.map(|row| (name, &row.facts))
         });
-        let said: Vec<(String, Value)> = rows
+        let said: Vec<(String, BTreeMap<&String, &Value>)> = rows
             .chain(variables)
-            .map(|(name, facts)| (name.to_string(), sorted(facts)))
+            .map(|(name, facts)| (name.to_string(), facts.iter().collect()))
             .collect();
         let bytes = serde_json::to_vec(&said).expect("texts and numbers are JSON");
         Sha256::digest(bytes)
@@ -217,9 +216,4 @@ impl Live {
             .map(|byte| format!("{byte:02x}"))
             .collect()
     }
-}
-
-fn sorted(facts: &Facts) -> Value {
-    let sorted: BTreeMap<&String, &Value> = facts.iter().collect();
-    serde_json::to_value(sorted).expect("texts and numbers are JSON")
 }

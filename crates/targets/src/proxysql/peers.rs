@@ -13,7 +13,6 @@ use super::journal::unfinished;
 use super::mark::Lease;
 use super::module::Module;
 use super::session::{AdminSession, Layer, SessionError};
-use super::target::ProxySqlTarget;
 use crate::admin::{AdminAddress, reason};
 
 /// What peers may take besides the checks that their settings ask for.
@@ -30,41 +29,43 @@ const ADDRESSES: &str = "SELECT hostname, port FROM runtime_proxysql_servers";
 const SETTINGS: &str = "SELECT variable_name, variable_value FROM runtime_global_variables WHERE variable_name LIKE \
                         'admin-cluster%' AND variable_name NOT LIKE '%password'";
 
-impl ProxySqlTarget {
-    /// Refuses where somebody applies to a peer. Whoever applies takes the lease of its own node first, so of two that
-    /// begin at a time at least one sees the other. A peer that is not there cannot be asked; it does not follow either.
-    pub(super) fn ask_peers(&self, session: &mut AdminSession, own: &Lease) -> Result<(), ApplyError> {
-        let failed = |error: SessionError| ApplyError::NotSent(self.error(&error.to_string()));
-        for row in session.texts(ADDRESSES).map_err(failed)? {
-            let [Some(host), Some(port)] = row.as_slice() else {
-                continue;
-            };
-            let Some(address) = AdminAddress::parse(&format!("{}:{port}", bracketed(host))) else {
-                continue;
-            };
-            let held = match self.connect_to(&address) {
-                Ok(mut peer) => lease_of(&mut peer).map_err(|error| error.to_string()),
-                Err(mysql::Error::MySqlError(refusal)) => Err(reason(&mysql::Error::MySqlError(refusal))),
-                Err(_) => continue,
-            };
-            match held {
-                Ok(Some(lease)) if lease.run != own.run => {
-                    return Err(ApplyError::Contended(format!(
-                        "{lease}, has not ended on its peer {address}: {}",
-                        unfinished(&lease.run)
-                    )));
-                }
-                Ok(_) => {}
-                Err(reason) => {
-                    return Err(ApplyError::Blocked(format!(
-                        "its peer {address} cannot be asked whether somebody applies there: {reason}; give the account of \
-                         this target access to every node of the cluster"
-                    )));
-                }
+/// Why nothing may be applied now: somebody applies to a peer, or a peer does not say. Whoever applies takes the lease of its
+/// own node first, so of two that begin at a time at least one sees the other. A peer that is not there cannot be asked; it
+/// does not follow either.
+pub(super) fn in_the_way(
+    session: &mut AdminSession,
+    own: &Lease,
+    connect: impl Fn(&AdminAddress) -> mysql::Result<AdminSession>,
+) -> Result<Option<ApplyError>, SessionError> {
+    for row in session.texts(ADDRESSES)? {
+        let [Some(host), Some(port)] = row.as_slice() else {
+            continue;
+        };
+        let Some(address) = AdminAddress::parse(&format!("{}:{port}", bracketed(host))) else {
+            continue;
+        };
+        let held = match connect(&address) {
+            Ok(mut peer) => lease_of(&mut peer).map_err(|error| error.to_string()),
+            Err(error @ mysql::Error::MySqlError(_)) => Err(reason(&error)),
+            Err(_) => continue,
+        };
+        match held {
+            Ok(Some(lease)) if lease.run != own.run => {
+                return Ok(Some(ApplyError::Contended(format!(
+                    "{lease}, has not ended on its peer {address}: {}",
+                    unfinished(&lease.run)
+                ))));
+            }
+            Ok(_) => {}
+            Err(reason) => {
+                return Ok(Some(ApplyError::Blocked(format!(
+                    "its peer {address} cannot be asked whether somebody applies there: {reason}; give the account of this \
+                     target access to every node of the cluster"
+                ))));
             }
         }
-        Ok(())
     }
+    Ok(None)
 }
 
 fn bracketed(host: &str) -> String {

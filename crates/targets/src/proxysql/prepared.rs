@@ -5,12 +5,11 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use shardwright_plan::{ApplyError, Hazard, Severity};
+use shardwright_plan::{Hazard, Severity};
 use shardwright_rules::{Address, Configuration, Evaluator, Outcome, SentAs, SessionView, Statement};
 
 use super::hazards::{codes, hazard};
 use super::session::{AdminSession, SessionError};
-use super::target::ProxySqlTarget;
 
 /// How often it is asked whether clients have gone.
 const BETWEEN: Duration = Duration::from_millis(200);
@@ -18,30 +17,21 @@ const BETWEEN: Duration = Duration::from_millis(200);
 const HELD: &str = "SELECT username, schemaname, ref_count_client, query FROM stats_mysql_prepared_statements_info \
                     WHERE ref_count_client > 0";
 
-impl ProxySqlTarget {
-    /// Waits until no client holds a statement whose execution the new rules would refuse, as long as a drain may take. It
-    /// is asked in any case: clients may have prepared statements since the plan was looked at.
-    pub(super) fn drained(
-        &self,
-        session: &mut AdminSession,
-        desired: &Configuration,
-    ) -> Result<(), ApplyError> {
-        let begun = Instant::now();
-        loop {
-            let held = refused(session, desired)
-                .map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
-            let Some(hazard) = held else { return Ok(()) };
-            let waited = begun.elapsed();
-            if waited < self.drain {
-                thread::sleep(BETWEEN.min(self.drain - waited));
-                continue;
-            }
-            let still = match self.drain.as_secs() {
-                0 => String::new(),
-                seconds => format!("after {seconds} s, "),
-            };
-            return Err(ApplyError::Refused(format!("{}: {still}{}", hazard.code, hazard.message)));
+/// Waits until no client holds a statement whose execution the new rules would refuse, at most so long; what is said of those
+/// that are held even then. It is asked at least once.
+pub(super) fn still_refused(
+    session: &mut AdminSession,
+    desired: &Configuration,
+    patience: Duration,
+) -> Result<Option<Hazard>, SessionError> {
+    let begun = Instant::now();
+    loop {
+        let held = refused(session, desired)?;
+        let left = patience.saturating_sub(begun.elapsed());
+        if held.is_none() || left.is_zero() {
+            return Ok(held);
         }
+        thread::sleep(BETWEEN.min(left));
     }
 }
 

@@ -1,10 +1,11 @@
 //! Runs that have ended, taken back: the same changes the other way round, as a run of their own through the same gates.
 
-use shardwright_plan::{ApplyError, ApplyReport, Effect, Outcome};
+use shardwright_plan::{ApplyReport, Effect, Outcome};
 
 use super::apply::live_and_saved;
 use super::change::Change;
 use super::effects::of_changes;
+use super::ending::of_apply;
 use super::finish::of_journal;
 use super::journal::{End, Run, RunRecord};
 use super::live::Live;
@@ -134,17 +135,4 @@ impl ProxySqlTarget {
             )),
         }
     }
-}
-
-fn of_apply(error: ApplyError) -> Ending {
-    let outcome = match &error {
-        ApplyError::NotSent(_) => Outcome::NotSent,
-        ApplyError::Stale(_) => Outcome::Stale,
-        ApplyError::Contended(_) | ApplyError::Blocked(_) => Outcome::Contended,
-        ApplyError::Foreign(_) | ApplyError::Refused(_) => Outcome::Refused,
-        ApplyError::Invalid { .. } => Outcome::Rejected,
-        ApplyError::Restored(_) => Outcome::Restored,
-        ApplyError::Mixed(_) | ApplyError::Failed(_) | ApplyError::Lost(_) => Outcome::Mixed,
-    };
-    (outcome, error.to_string())
 }
