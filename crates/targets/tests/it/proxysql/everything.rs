@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use shardwright_plan::{Facts, Outcome, apply};
 use shardwright_rules::Configuration;
 use shardwright_targets::emit::Ownership;
-use shardwright_targets::proxysql::{Live, RowName};
+use shardwright_targets::proxysql::{Live, Row, RowName};
 
 use super::rig::{Rig, effects, plan};
 use crate::emit::configuration::everything;
@@ -24,7 +24,11 @@ fn without_passwords() -> Configuration {
 
 /// Its rows, without variables and without how the engine prints a rule anew.
 fn rules_and_objects(live: &Live) -> BTreeMap<RowName, Facts> {
-    let rows = live.rows().filter(|(name, _)| name.table.as_str() != "global_variables");
+    // A server that is switched off for good is not live.
+    let is_off = |row: &Row| row.text("status") == "OFFLINE_HARD";
+    let rows = live
+        .rows()
+        .filter(|(name, found)| name.table.as_str() != "global_variables" && !is_off(&found.row));
     let facts = rows.map(|(name, found)| {
         let mut facts = found.row.facts.clone();
         facts.retain(|column, value| !["digest", "re_modifiers"].contains(&column.as_str()) && value != "");

@@ -137,7 +137,7 @@ impl Story {
         let is_sampled = |number: &usize| {
             let statement = &self.sent[*number];
             let is_of_interest = statement.starts_with("LOAD") || statement.starts_with("SAVE MYSQL Q");
-            is_of_interest || number.is_multiple_of(29)
+            is_of_interest || number.is_multiple_of(13)
         };
         // Each statement meets one of them, in turns.
         all().filter(is_sampled).zip(Fault::ALL.into_iter().cycle()).collect()
