@@ -123,7 +123,9 @@ fn from_nothing_to_a_map_to_a_move_and_back() {
     assert_eq!(live["hostgroup"].as_u64(), Some(1020), "{live}");
     // What somebody has staged does not run.
     let stage = |from: u32, to: u32| {
-        let set = format!("UPDATE mysql_query_rules SET destination_hostgroup = {to} WHERE destination_hostgroup = {from}");
+        let set = format!(
+            "UPDATE mysql_query_rules SET destination_hostgroup = {to} WHERE destination_hostgroup = {from}"
+        );
         rig.proxysql.run([set]).unwrap();
     };
     stage(1020, 9020);

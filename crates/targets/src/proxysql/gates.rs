@@ -21,7 +21,11 @@ impl ProxySqlTarget {
 
     /// Waits until clients let go what the new rules would refuse, as long as a drain may take. It is asked in any case:
     /// clients may have prepared statements since the plan was looked at.
-    pub(super) fn drain_of(&self, session: &mut AdminSession, desired: &Configuration) -> Result<(), ApplyError> {
+    pub(super) fn drain_of(
+        &self,
+        session: &mut AdminSession,
+        desired: &Configuration,
+    ) -> Result<(), ApplyError> {
         match still_refused(session, desired, self.drain) {
             Ok(None) => Ok(()),
             Ok(Some(hazard)) => {

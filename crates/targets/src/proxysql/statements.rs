@@ -160,7 +160,9 @@ mod tests {
         let named: Vec<(&RowName, &Row)> = rows.iter().map(|(name, row)| (name, row)).collect();
         let names: Vec<&RowName> = rows.iter().map(|(name, _)| name).collect();
         let table = names[0].table;
-        let written = writings(table, &named).into_iter().map(|writing| writing.statement);
+        let written = writings(table, &named)
+            .into_iter()
+            .map(|writing| writing.statement);
         let all: Vec<String> = deletions(table, &names).into_iter().chain(written).collect();
         insta::assert_snapshot!(all.join("\n"), @r"
         DELETE FROM mysql_replication_hostgroups WHERE writer_hostgroup IN (1, 3)

@@ -112,9 +112,16 @@ fn while_one_node_is_applied_to_another_one_is_not() {
         assert_eq!(apply(&planned, &mut target).outcome, Outcome::Applied);
         network.statements()
     };
-    let load = statements.iter().position(|text| text.starts_with("LOAD MYSQL QUERY RULES"));
+    let load = statements
+        .iter()
+        .position(|text| text.starts_with("LOAD MYSQL QUERY RULES"));
     // The first node's apply stops in the middle, and holds its lease.
-    let network = Faulty::start(first.proxysql.admin_address(), load.unwrap(), Some(Fault::DiesBefore), true);
+    let network = Faulty::start(
+        first.proxysql.admin_address(),
+        load.unwrap(),
+        Some(Fault::DiesBefore),
+        true,
+    );
     let mut target = first.target_at(&network.address.to_string(), Some("shop"), Default::default());
     let planned = plan(&mut first.target(), &configuration(ONE), Some("shop"));
     assert_eq!(apply(&planned, &mut target).outcome, Outcome::Mixed);
@@ -123,7 +130,10 @@ fn while_one_node_is_applied_to_another_one_is_not() {
     let report = apply(&planned, &mut peer);
     assert_eq!(report.outcome, Outcome::Contended, "{report:#?}");
     let node = first.proxysql.admin_address();
-    assert!(report.message.contains(&format!("on its peer {node}")), "{report:#?}");
+    assert!(
+        report.message.contains(&format!("on its peer {node}")),
+        "{report:#?}"
+    );
     let leases = "SELECT count(*) FROM mysql_query_rules WHERE rule_id = -1";
     assert_eq!(second.lines(leases), ["0"]);
 }

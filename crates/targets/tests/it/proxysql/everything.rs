@@ -58,7 +58,10 @@ fn every_table_and_column_goes_there_and_is_taken_away_again() {
         let status = target.status().unwrap();
         assert!(status.is_well(), "{turn}: {status:#?}");
         // What runs is read as memory has it.
-        assert_eq!(rules_and_objects(&target.running().unwrap()), rules_and_objects(&target.read().unwrap()));
+        assert_eq!(
+            rules_and_objects(&target.running().unwrap()),
+            rules_and_objects(&target.read().unwrap())
+        );
         // And away with all of it.
         let empty = Configuration::empty(desired.engine);
         let mut target = rig.target_of(Some("shop"), ownership());

@@ -39,13 +39,23 @@ const CHANGES: [(&str, &str); 8] = [
     (OLD, NEW),
     (NEW, OLD),
     // Rules alone, fast routing alone, servers alone, users alone, variables alone, nothing and everything.
-    ("rules: [{rule_id: 100, match_digest: '^SELECT', destination_hostgroup: 11, apply: 1}]",
-     "rules: [{rule_id: 100, match_digest: '^SELECT', destination_hostgroup: 21, apply: 1}]"),
-    ("fast_routing: [{username: app, schemaname: s1, flagIN: 0, destination_hostgroup: 20}]",
-     "fast_routing: [{username: app, schemaname: s2, flagIN: 0, destination_hostgroup: 21}]"),
-    ("hostgroups: {20: {weight: 5}}", "hostgroups: {20: {host: elsewhere.db}, 21: {weight: 5}}"),
+    (
+        "rules: [{rule_id: 100, match_digest: '^SELECT', destination_hostgroup: 11, apply: 1}]",
+        "rules: [{rule_id: 100, match_digest: '^SELECT', destination_hostgroup: 21, apply: 1}]",
+    ),
+    (
+        "fast_routing: [{username: app, schemaname: s1, flagIN: 0, destination_hostgroup: 20}]",
+        "fast_routing: [{username: app, schemaname: s2, flagIN: 0, destination_hostgroup: 21}]",
+    ),
+    (
+        "hostgroups: {20: {weight: 5}}",
+        "hostgroups: {20: {host: elsewhere.db}, 21: {weight: 5}}",
+    ),
     ("users: [app]", "users: [geo, web]"),
-    ("variables: {mysql-max_connections: '2000'}", "variables: {mysql-max_connections: '3000'}"),
+    (
+        "variables: {mysql-max_connections: '2000'}",
+        "variables: {mysql-max_connections: '3000'}",
+    ),
     ("users: []", NEW),
 ];
 
@@ -132,7 +142,9 @@ impl Story {
     fn faults(&self) -> Vec<(usize, Fault)> {
         let all = || 0..self.sent.len();
         if tries_all() {
-            return all().flat_map(|number| Fault::ALL.map(|fault| (number, fault))).collect();
+            return all()
+                .flat_map(|number| Fault::ALL.map(|fault| (number, fault)))
+                .collect();
         }
         let is_sampled = |number: &usize| {
             let statement = &self.sent[*number];
@@ -140,7 +152,10 @@ impl Story {
             is_of_interest || number.is_multiple_of(13)
         };
         // Each statement meets one of them, in turns.
-        all().filter(is_sampled).zip(Fault::ALL.into_iter().cycle()).collect()
+        all()
+            .filter(is_sampled)
+            .zip(Fault::ALL.into_iter().cycle())
+            .collect()
     }
 
     /// One fault, at one statement. The former state is there before and afterwards.
@@ -204,7 +219,10 @@ fn a_connection_that_fails_leaves_the_former_state_or_the_new_one() {
         told(&ended);
     }
     let all: usize = ended.values().sum();
-    assert!(all >= if tries_all() { MANY } else { 10 }, "{all} faults: {ended:#?}");
+    assert!(
+        all >= if tries_all() { MANY } else { 10 },
+        "{all} faults: {ended:#?}"
+    );
 }
 
 /// How many faults ended how, for whoever looks at the long mode.

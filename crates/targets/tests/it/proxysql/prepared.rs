@@ -53,7 +53,10 @@ fn rules_that_would_end_the_engine_are_not_loaded_while_clients_hold_statements(
     target.drain(Duration::from_secs(1));
     let report = apply(&planned, &mut target);
     assert_eq!(report.outcome, Outcome::Refused, "{report:#?}");
-    assert!(report.message.starts_with("SW838: after 1 s, clients hold"), "{report:#?}");
+    assert!(
+        report.message.starts_with("SW838: after 1 s, clients hold"),
+        "{report:#?}"
+    );
     let leases = "SELECT count(*) FROM mysql_query_rules WHERE rule_id = -1";
     assert_eq!(rig.lines(leases), ["0"]);
     assert_eq!(client.exec_first::<u32, _, _>(&held, (3,)).unwrap(), Some(4));
