@@ -3,6 +3,7 @@
 //! A benchmark is a function that gives a [`Report`]: a human-readable table and every raw figure for a file. The `bench`
 //! program is the only place that prints or writes them.
 
+pub mod apply_time;
 pub mod compile_time;
 mod cpu_time;
 pub mod crowd;

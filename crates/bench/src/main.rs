@@ -1,5 +1,6 @@
 //! The `bench` program: measures, prints a table, keeps every raw figure.
 
+mod apply_bench;
 mod bundled;
 mod crowd_bench;
 mod failover_bench;
@@ -23,7 +24,7 @@ use shardwright_bench::{
 #[derive(Parser)]
 #[command(name = "bench")]
 struct Arguments {
-    /// All of them, with their defaults, when none is named; all but patterns and proxysql, which need a program of its own, and failover and scaling, which take half an hour.
+    /// All of them, with their defaults, when none is named; all but apply, patterns and proxysql, which need a program of its own, and failover and scaling, which take half an hour.
     #[command(subcommand)]
     benchmark: Option<Benchmark>,
     /// Where raw figures are written.
@@ -79,6 +80,9 @@ enum Benchmark {
     /// Throughput and processor time of a ProxySQL without rules, with a flat list and with a compiled tree, and the prices
     /// that fit them.
     Proxysql(proxysql_bench::Arguments),
+    /// Time of `plan` and `apply` on a real ProxySQL, whole process: all shards first, then one that moves; and what a client
+    /// of that ProxySQL feels meanwhile.
+    Apply(apply_bench::Arguments),
     /// What one evaluation of each kind of pattern costs a ProxySQL, by the length of the text; refreshes the prices of the
     /// cost model.
     Patterns(pattern_bench::Arguments),
@@ -128,6 +132,7 @@ impl Benchmark {
                 writeln!(io::stdout(), "{took}").map_err(BenchError::io("writing what a run took"))?;
                 return Ok(());
             }
+            Self::Apply(options) => options.run(beside("shardwright")?, progress)?,
             Self::Patterns(options) => return options.run(keep, progress),
             Self::Proxysql(options) => return options.run(keep, progress),
         };

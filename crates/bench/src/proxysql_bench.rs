@@ -10,12 +10,19 @@ use shardwright_bench::proxysql::{MOST_SHARDS, Plan, run};
 use shardwright_bench::{BenchError, Report};
 use shardwright_rules::RegexEngine;
 
-/// Which ProxySQL is measured, and how.
+/// Which ProxySQL is measured.
 #[derive(Args)]
-pub(crate) struct Engine {
+pub(crate) struct Program {
     /// The ProxySQL to start, 2.7 or 3.0.
     #[arg(long, env = "PROXYSQL_BIN", value_name = "FILE", value_parser = program)]
     binary: Option<PathBuf>,
+}
+
+/// Which ProxySQL is measured, and how.
+#[derive(Args)]
+pub(crate) struct Engine {
+    #[command(flatten)]
+    program: Program,
     /// The core for server, proxy and client.
     #[arg(long, default_value_t = 0)]
     pub(crate) core: u32,
@@ -78,6 +85,13 @@ fn regex(name: String) -> RegexEngine {
 impl Engine {
     /// The program; the process ends with exit code 2 where there is none.
     pub(crate) fn program(&self) -> PathBuf {
+        self.program.file()
+    }
+}
+
+impl Program {
+    /// Its path; the process ends with exit code 2 where there is none.
+    pub(crate) fn file(&self) -> PathBuf {
         self.binary.clone().unwrap_or_else(|| {
             let missing = "no ProxySQL to measure: say where one is with PROXYSQL_BIN or --binary";
             crate::Arguments::command()

@@ -429,6 +429,9 @@ pub(crate) struct Apply {
     /// Lifts one safety limit, with the reason
     #[arg(long, value_name = "CODE=REASON")]
     pub(crate) allow: Vec<String>,
+    /// Waits up to this long until clients of ProxySQL no longer hold prepared statements that the new rules refuse (SW838)
+    #[arg(long, value_name = "SECONDS", default_value_t = 0, hide_default_value = true, value_parser = clap::value_parser!(u64).range(0..=86_400))]
+    pub(crate) drain: u64,
     /// Applies without asking if the plan has exactly these effects, and exits 5 otherwise
     ///
     /// The digest of a plan's effects is what was reviewed: it stays the same when a plan is made again and says the same.

@@ -3,10 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use shardwright_analysis::Finding;
 use shardwright_compiler::Lock;
 use shardwright_plan::{
-    Hazard, Observed, Plan, Severity, ShardMove, Staged, Target, TargetError, TargetPlan, Unreachable, safety,
+    Observed, Plan, ShardMove, Staged, Target, TargetError, TargetPlan, Unreachable, safety,
 };
 use shardwright_rules::{Address, Configuration, EngineId};
 use shardwright_secrets::Secret;
@@ -14,6 +13,7 @@ use shardwright_targets::proxysql::{Identity, Run};
 use shardwright_targets::{AdminAddress, BundledTarget, ProxySqlTarget, Timeouts};
 use shardwright_topology::model;
 
+use crate::analysed::Analysed;
 use crate::args::{Foreign, Selection};
 use crate::clock;
 use crate::error::CommandError;
@@ -78,6 +78,13 @@ impl Live {
         match &self.proxy {
             Proxy::Bundled(_) => None,
             Proxy::ProxySql(target) => target.staged(),
+        }
+    }
+
+    /// Says how long it is waited until clients let prepared statements go.
+    pub(crate) fn drain(&mut self, patience: Duration) {
+        if let Proxy::ProxySql(target) = &mut self.proxy {
+            target.drain(patience);
         }
     }
 
@@ -251,20 +258,21 @@ pub(crate) fn plan(
     let skips = opened.project.file.safety.skip_unreachable && live.len() > 1;
     let mut refused = Vec::new();
     let mut away: Vec<TargetError> = Vec::new();
-    let mut builds: Vec<(EngineId, Built)> = Vec::new();
+    let mut builds: Vec<(EngineId, Built, Analysed)> = Vec::new();
     let mut parts = Vec::with_capacity(live.len());
     for live in live.iter_mut() {
         let engine = live.engine;
-        if !builds.iter().any(|(built, _)| *built == engine) {
+        if !builds.iter().any(|(built, ..)| *built == engine) {
             let built = opened.build(engine, ui)?;
             if lock != LockUse::Ignore {
                 opened.keep_lock(&built.compiled.lock, lock == LockUse::Check)?;
             }
-            builds.push((engine, built));
+            let analysed = Analysed::begin(&built.configuration);
+            builds.push((engine, built, analysed));
         }
-        let (_, built) = builds
-            .iter()
-            .find(|(built, _)| *built == engine)
+        let (_, built, analysed) = builds
+            .iter_mut()
+            .find(|(built, ..)| *built == engine)
             .expect("built above");
         live.manage(opened, &built.compiled.lock)?;
         let staged = live.staged();
@@ -282,7 +290,8 @@ pub(crate) fn plan(
         let assessment = target
             .assess(&observed, desired)
             .map_err(|error| unreachable(&error))?;
-        let part = TargetPlan::assessed(target.name(), &observed, desired, assessment, hazards(built));
+        let hazards = analysed.hazards();
+        let part = TargetPlan::assessed(target.name(), &observed, desired, assessment, hazards);
         let owner = match (foreign, &observed.project) {
             (Foreign::Compare, None) => None,
             _ => project,
@@ -377,19 +386,6 @@ fn moves(opened: &Opened) -> Vec<ShardMove> {
         reason: shard.reason.as_deref().map(str::to_owned),
     });
     moves.collect()
-}
-
-/// What the analysis warns of travels with the plan.
-fn hazards(built: &Built) -> Vec<Hazard> {
-    let findings = shardwright_analysis::analyse(&built.configuration);
-    let grave = |finding: &&Finding| finding.severity != Severity::Info;
-    let hazards = findings.iter().filter(grave).map(|finding| Hazard {
-        code: finding.code.to_string(),
-        severity: finding.severity,
-        message: finding.message.clone(),
-        address: finding.address.clone(),
-    });
-    hazards.collect()
 }
 
 fn expiry(opened: &Opened) -> Duration {

@@ -1,6 +1,7 @@
 //! The `shardwright` command.
 
 mod allow_comments;
+mod analysed;
 mod args;
 mod clock;
 mod codes;

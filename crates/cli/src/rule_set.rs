@@ -336,7 +336,7 @@ fn of_target(
         );
     };
     if let Proxy::ProxySql(proxysql) = &target.proxy {
-        let rows = proxysql.read().map_err(|error| live::unreachable(&error))?;
+        let rows = proxysql.running().map_err(|error| live::unreachable(&error))?;
         let is_default = |name: &str, value: &str| shardwright_topology::default_value(name) == Some(value);
         let path = format!("{name}.sql");
         return rules_of(&path, rows.script(is_default).as_bytes(), target.engine).into_rule_set(name);

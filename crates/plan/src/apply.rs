@@ -183,10 +183,14 @@ impl Run<'_> {
             }
         };
         if problems.is_empty() {
-            return (
-                Outcome::Applied,
-                format!("generation {} is live", observed.generation),
-            );
+            let message = format!("generation {} is live", observed.generation);
+            return match applied.behind.as_slice() {
+                [] => (Outcome::Applied, message),
+                behind => (
+                    Outcome::Unverified,
+                    format!("{message}, but {}", behind.join("; ")),
+                ),
+            };
         }
         if observed.generation > generation {
             let message = format!(
@@ -224,8 +228,8 @@ impl Run<'_> {
                 reason: "the target runs no configuration".into(),
             }]);
         }
-        let assessment = self.target.assess(observed, change.desired);
-        let effects = assessment.map_err(|error| error.to_string())?.difference.effects;
+        let difference = self.target.difference(observed, change.desired);
+        let effects = difference.map_err(|error| error.to_string())?.effects;
         Ok(problems(observed, change, effects))
     }
 }

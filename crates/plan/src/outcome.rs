@@ -13,7 +13,7 @@ pub enum Outcome {
     Unchanged,
     /// The plan is live, and reading it back showed no difference.
     Applied,
-    /// The target acknowledged the plan, and could not be read afterwards.
+    /// The target acknowledged the plan, and could not be read afterwards, or its peers do not follow.
     Unverified,
     /// Nothing was sent: the target cannot be reached or is not part of the plan.
     NotSent,

@@ -200,6 +200,9 @@ impl Plan {
 
     /// The same with shards that move.
     pub fn with_moves(mut self, moves: Vec<ShardMove>) -> Self {
+        if moves == self.moves {
+            return self;
+        }
         self.moves = moves;
         self.effect_digest = self.computed_effect_digest();
         self.id = self.computed_id();

@@ -3,7 +3,7 @@
 use shardwright_rules::{Address, Configuration};
 use thiserror::Error;
 
-use crate::{Assessment, Change, Observed};
+use crate::{Assessment, Change, Difference, Observed};
 
 /// Something that runs a configuration and can be given another one.
 pub trait Target {
@@ -20,6 +20,19 @@ pub trait Target {
     /// It cannot be asked, or cannot hold the configuration.
     fn assess(&mut self, observed: &Observed, desired: &Configuration) -> Result<Assessment, TargetError> {
         Ok(Assessment::of_whole(observed, desired))
+    }
+
+    /// The difference of [`Target::assess`] alone: what is asked again once a change is live.
+    ///
+    /// # Errors
+    /// It cannot be asked, or cannot hold the configuration.
+    fn difference(
+        &mut self,
+        observed: &Observed,
+        desired: &Configuration,
+    ) -> Result<Difference, TargetError> {
+        self.assess(observed, desired)
+            .map(|assessment| assessment.difference)
     }
 
     /// An earlier change that has not ended, and what to do about it; nothing else is applied before that.
@@ -39,6 +52,8 @@ pub struct Applied {
     pub generation: u64,
     /// Its fingerprint.
     pub fingerprint: String,
+    /// What should run the same and does not, in words: peers that do not follow it.
+    pub behind: Vec<String>,
 }
 
 /// A target cannot be used.

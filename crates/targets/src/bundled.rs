@@ -109,6 +109,7 @@ impl Target for BundledTarget {
             Ok(Some((generation, fingerprint))) => Ok(Applied {
                 generation,
                 fingerprint,
+                behind: Vec::new(),
             }),
             Ok(None) => Err(ApplyError::Lost(self.error("it answered without a row"))),
             Err(mysql::Error::MySqlError(error)) => Err(server_error(&error.message)),

@@ -50,6 +50,7 @@ struct Shared {
     has_failed: AtomicBool,
     is_mended: AtomicBool,
     statements: Mutex<Vec<String>>,
+    rows: AtomicUsize,
 }
 
 impl Faulty {
@@ -69,6 +70,7 @@ impl Faulty {
             has_failed: AtomicBool::new(false),
             is_mended: AtomicBool::new(false),
             statements: Mutex::new(Vec::new()),
+            rows: AtomicUsize::new(0),
         });
         let of_thread = Arc::clone(&shared);
         thread::spawn(move || {
@@ -102,6 +104,12 @@ impl Faulty {
     pub fn statements(&self) -> Vec<String> {
         let statements = self.shared.statements.lock();
         statements.expect("no connection panics").clone()
+    }
+
+    /// How many rows the server has answered with.
+    #[must_use]
+    pub fn rows(&self) -> usize {
+        self.shared.rows.load(Ordering::Relaxed)
     }
 }
 
@@ -144,12 +152,13 @@ fn converse(mut client: &TcpStream, mut server: &TcpStream, shared: &Shared) -> 
         match fault {
             None => {
                 server.write_all(&question)?;
-                answer(server, client)?;
+                let rows = answer(server, client)?;
+                shared.rows.fetch_add(rows, Ordering::Relaxed);
             }
             Some(Fault::DiesBefore) => return Ok(()),
             Some(Fault::DiesAfter) => {
                 server.write_all(&question)?;
-                return answer(server, &mut std::io::sink());
+                return answer(server, &mut std::io::sink()).map(|_| ());
             }
             Some(Fault::HangsBefore) => return until_closed(client),
             Some(Fault::HangsAfter) => {
@@ -188,25 +197,27 @@ fn forward(from: &TcpStream, mut to: &TcpStream) -> std::io::Result<()> {
     to.write_all(&packet(from)?)
 }
 
-/// One answer: OK, an error, or rows between two ends.
-fn answer(from: &TcpStream, mut to: impl Write) -> std::io::Result<()> {
+/// One answer: OK, an error, or rows between two ends; how many rows.
+fn answer(from: &TcpStream, mut to: impl Write) -> std::io::Result<usize> {
     let first = packet(from)?;
     to.write_all(&first)?;
     if matches!(first.get(4), Some(0 | 0xff)) {
-        return Ok(());
+        return Ok(0);
     }
-    let mut ends = 0;
+    let (mut ends, mut rows) = (0, 0);
     while ends < 2 {
         let next = packet(from)?;
         let kind = next.get(4).copied();
         if kind == Some(0xfe) && next.len() < 13 {
             ends += 1;
+        } else if ends == 1 {
+            rows += 1;
         }
         let is_error = kind == Some(0xff);
         to.write_all(&next)?;
         if is_error {
-            return Ok(());
+            break;
         }
     }
-    Ok(())
+    Ok(rows)
 }

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io::{self, BufRead, IsTerminal, Write};
 use std::path::Path;
+use std::time::Duration;
 
 use shardwright_plan::render::SHOWN_DIGEST;
 use shardwright_plan::safety::{self, Refusal};
@@ -62,6 +63,7 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     live.retain(|live| plan.change(live.name()).is_some());
     for live in &mut live {
         live.keep_runs(&opened)?;
+        live.drain(Duration::from_secs(args.drain));
     }
     if live.len() > 1 {
         live::leave_out_unreachable(&mut live, &opened, ui)?;

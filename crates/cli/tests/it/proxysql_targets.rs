@@ -121,6 +121,17 @@ fn from_nothing_to_a_map_to_a_move_and_back() {
     let compiled = rig.json(&[&["route", "--engine", "proxysql-2.7"][..], &statement].concat());
     assert_eq!(live["hostgroup"], compiled["hostgroup"]);
     assert_eq!(live["hostgroup"].as_u64(), Some(1020), "{live}");
+    // What somebody has staged does not run.
+    let stage = |from: u32, to: u32| {
+        let set = format!(
+            "UPDATE mysql_query_rules SET destination_hostgroup = {to} WHERE destination_hostgroup = {from}"
+        );
+        rig.proxysql.run([set]).unwrap();
+    };
+    stage(1020, 9020);
+    let live = rig.json(&[&["route", "--rules", "live:px1"][..], &statement].concat());
+    assert_eq!(live["hostgroup"].as_u64(), Some(1020), "{live}");
+    stage(9020, 1020);
     let before = rig.state();
 
     rig.topology("three", 1);

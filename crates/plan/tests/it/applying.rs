@@ -56,6 +56,7 @@ impl Scripted {
         Applied {
             generation: self.state.generation,
             fingerprint: self.state.fingerprint.clone(),
+            behind: Vec::new(),
         }
     }
 

@@ -3,13 +3,15 @@
 use std::thread;
 use std::time::Duration;
 
-use shardwright_plan::{Applied, ApplyError, Base, Change as Planned, Severity};
+use shardwright_plan::{Applied, ApplyError, Base, Change as Planned, Hazard, Severity};
 
 use super::change::{Aside, Change};
 use super::hazards::codes;
 use super::journal::{End, Identity, JournalError, Phase, Run, RunRecord, unfinished};
 use super::live::Live;
 use super::mark::{Lease, Mark};
+use super::module::Module;
+use super::peers::behind;
 use super::row::RowName;
 use super::run::{Fault, give_lease_back, make_live, modules, named, save, shelve, take_lease};
 use super::session::{AdminSession, SessionError};
@@ -38,13 +40,13 @@ impl ProxySqlTarget {
             Err(error) => return Err(ApplyError::NotSent(self.error(&error.to_string()))),
         }
         self.secrets.forget();
-        let not_sent =
-            |target: &Self, error: SessionError| ApplyError::NotSent(target.error(&error.to_string()));
-        let mut session = self.connect().map_err(|error| not_sent(self, error))?;
-        let live = Live::read(&mut session, &self.ownership).map_err(|error| not_sent(self, error))?;
+        // Whoever applies has just observed. Under the lease it is read again.
+        let live = self.last_seen().map_err(ApplyError::NotSent)?;
         let changes = self.checked(&live, planned)?;
         let left = live.with(&changes).left(&self.ownership);
         let changes = self.with_mark(changes, &live, planned, &identity)?;
+        let session = self.connect();
+        let mut session = session.map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
         let record = RunRecord::new(
             identity.clone(),
             (&self.name, self.address.to_string()),
@@ -58,10 +60,16 @@ impl ProxySqlTarget {
             .begin(record)
             .map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
         let lease = Lease::new(&identity.run, &identity.by, &identity.at);
-        if let Err(error) = self.reserve(&mut session, &lease, &planned.plan.base, &changes) {
-            return Err(self.refused(&mut session, &mut run, error));
+        let reserved = self
+            .reserve(&mut session, &lease, &planned.plan.base, &changes)
+            .and_then(|live| match modules(&changes).contains(&Module::QueryRules) {
+                true => self.drain_of(&mut session, planned.desired).map(|()| live),
+                false => Ok(live),
+            });
+        match reserved {
+            Ok(live) => self.transact(session, &changes, &live, &mut run),
+            Err(error) => Err(self.refused(&mut session, &mut run, error)),
         }
-        self.transact(session, &changes, &live, &mut run)
     }
 
     /// The changes of a plan, where they are still what the plan says.
@@ -96,10 +104,12 @@ impl ProxySqlTarget {
             let reason = "the project would change other rows today than the plan says";
             return Err(ApplyError::Stale(reason.to_owned()));
         }
+        // Under the lease it is waited until nobody holds such statements.
+        let waits = |hazard: &Hazard| hazard.code == codes::PREPARED && !self.drain.is_zero();
         match assessment
             .hazards
             .into_iter()
-            .find(|hazard| hazard.severity == Severity::Error)
+            .find(|hazard| hazard.severity == Severity::Error && !waits(hazard))
         {
             None => Ok(prepared.changes),
             Some(hazard) if [codes::STAGED, codes::UNFINISHED].contains(&hazard.code.as_str()) => {
@@ -173,14 +183,14 @@ impl ProxySqlTarget {
         Ok(())
     }
 
-    /// Takes the lease, and looks once more whether everything is as it was.
+    /// Takes the lease, and looks once more whether everything is as it was; what is there.
     pub(super) fn reserve(
         &self,
         session: &mut AdminSession,
         lease: &Lease,
         base: &Base,
         changes: &[Change],
-    ) -> Result<(), ApplyError> {
+    ) -> Result<Live, ApplyError> {
         take_lease(session, lease).map_err(|error| match error {
             SessionError::Refused(reason) => {
                 ApplyError::Contended(format!("another apply has just taken the lease ({reason})"))
@@ -197,6 +207,7 @@ impl ProxySqlTarget {
         if self.observed(&live).base() != *base {
             return Err(ApplyError::Stale("its rows have changed just now".to_owned()));
         }
+        self.ask_peers(session, lease)?;
         let moved = changes.iter().find(|change| match &change.aside {
             Aside::Before(shelved) => live.row(&change.name) != shelved.row.as_ref(),
             Aside::Nothing | Aside::After(_) => false,
@@ -218,7 +229,7 @@ impl ProxySqlTarget {
                 return Err(ApplyError::Blocked(message));
             }
         }
-        Ok(())
+        Ok(live)
     }
 
     /// Nothing was changed: the lease goes, and the run is over.
@@ -263,7 +274,7 @@ impl ProxySqlTarget {
         let done =
             make_live(&mut session, changes, live, run).and_then(|()| save(&mut session, changes, run));
         let fault = match done {
-            Ok(()) => return self.complete(session, run),
+            Ok(()) => return self.complete(session, changes, run),
             Err(fault) => fault,
         };
         let reason = self.without_secrets(&fault.to_string(), changes);
@@ -285,8 +296,13 @@ impl ProxySqlTarget {
         }
     }
 
-    /// Everything is live and saved.
-    fn complete(&self, session: AdminSession, run: &mut Run) -> Result<Applied, ApplyError> {
+    /// Everything is live and saved. The peers of a cluster are waited for before the lease goes.
+    fn complete(
+        &self,
+        session: AdminSession,
+        changes: &[Change],
+        run: &mut Run,
+    ) -> Result<Applied, ApplyError> {
         let name = run.record.identity.run.clone();
         let mut session = Some(session);
         let mut failed = None;
@@ -299,11 +315,14 @@ impl ProxySqlTarget {
                     continue;
                 }
             };
-            let read =
-                give_lease_back(&mut current, &name).and_then(|()| Live::read(&mut current, &self.ownership));
-            match read {
-                Ok(live) => {
-                    let message = format!("generation {} is live and saved", run.record.generation);
+            let behind = behind(&mut current, &modules(changes)).or_else(|error| match error {
+                SessionError::Lost(_) => Err(error),
+                other => Ok(vec![format!("what its peers run cannot be read: {other}")]),
+            });
+            match behind.and_then(|behind| give_lease_back(&mut current, &name).map(|()| behind)) {
+                Ok(behind) => {
+                    let generation = run.record.generation;
+                    let message = live_and_saved(generation, &behind);
                     let noted = run.note(Phase::Ended {
                         end: End::Applied,
                         message: message.clone(),
@@ -314,10 +333,10 @@ impl ProxySqlTarget {
                             "{message}, and the state of the run cannot say so: {error}; {unfinished}"
                         ))
                     })?;
-                    let observed = self.observed(&live);
                     return Ok(Applied {
-                        generation: observed.generation,
-                        fingerprint: observed.fingerprint,
+                        generation,
+                        fingerprint: left_by(changes),
+                        behind,
                     });
                 }
                 Err(error) => failed = Some(error),
@@ -400,6 +419,23 @@ impl ProxySqlTarget {
         }
         text
     }
+}
+
+/// How a run has ended well, with what of its cluster has not followed.
+pub(super) fn live_and_saved(generation: u64, behind: &[String]) -> String {
+    let mut said = format!("generation {generation} is live and saved");
+    for peer in behind {
+        said.push_str("; ");
+        said.push_str(peer);
+    }
+    said
+}
+
+/// The fingerprint of the rows that changes leave, as their mark tells it.
+fn left_by(changes: &[Change]) -> String {
+    let marks = changes.iter().filter(|change| change.is_mark());
+    let mut marks = marks.filter_map(|change| Mark::read(change.new.as_ref()?));
+    marks.next().map(|mark| mark.rows).unwrap_or_default()
 }
 
 fn change_of_mark(name: RowName, old: Option<super::row::Row>, new: Option<super::row::Row>) -> Change {

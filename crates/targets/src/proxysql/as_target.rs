@@ -1,6 +1,6 @@
 //! What plans ask of a target, answered by a ProxySQL.
 
-use shardwright_plan::{Applied, ApplyError, Assessment, Change, Observed, Target, TargetError};
+use shardwright_plan::{Applied, ApplyError, Assessment, Change, Difference, Observed, Target, TargetError};
 use shardwright_rules::Configuration;
 
 use super::target::ProxySqlTarget;
@@ -18,14 +18,18 @@ impl Target for ProxySqlTarget {
     }
 
     fn assess(&mut self, _: &Observed, desired: &Configuration) -> Result<Assessment, TargetError> {
-        let live = match self.seen.take() {
-            Some(live) => live,
-            None => self.read()?,
-        };
+        let live = self.last_seen()?;
         let mut prepared = self.prepare(&live, desired)?;
         let assessment = self.assessment(&live, desired, &mut prepared);
         self.seen = Some(live);
         assessment
+    }
+
+    fn difference(&mut self, _: &Observed, desired: &Configuration) -> Result<Difference, TargetError> {
+        let live = self.last_seen()?;
+        let difference = self.different(&live, desired);
+        self.seen = Some(live);
+        difference
     }
 
     fn unfinished(&mut self) -> Option<String> {

@@ -2,12 +2,15 @@
 
 use shardwright_plan::{ApplyReport, Base, Outcome};
 
+use super::apply::live_and_saved;
 use super::change::Change;
+use super::ending::of_apply;
 use super::journal::{End, Journal, JournalError, Phase, Run, unfinished};
 use super::live::Live;
-use super::mark::{Lease, is_ours_to_keep};
+use super::mark::Lease;
+use super::peers::behind;
 use super::row::Row;
-use super::run::{Fault, give_lease_back, named, take_lease};
+use super::run::{Fault, give_lease_back, modules, named, take_lease};
 use super::session::{AdminSession, SessionError};
 use super::target::ProxySqlTarget;
 
@@ -101,26 +104,32 @@ impl ProxySqlTarget {
             let reason = self.without_secrets(&fault.to_string(), changes);
             return Err((Outcome::Mixed, format!("{reason}; {}", unfinished(&name))));
         }
-        let (outcome, end, message) = match way {
+        let behind = self
+            .connect()
+            .and_then(|mut session| behind(&mut session, &modules(changes)));
+        let behind =
+            behind.unwrap_or_else(|error| vec![format!("what its peers run cannot be read: {error}")]);
+        let (end, message) = match way {
             Way::Forward => {
-                let message = format!(
-                    "run {name} is finished: generation {} is live and saved",
-                    run.record.generation
-                );
-                (Outcome::Applied, End::Applied, message)
+                let ended = live_and_saved(run.record.generation, &behind);
+                (End::Applied, format!("run {name} is finished: {ended}"))
             }
             Way::Back => {
-                let message = format!("run {name} is taken back: everything runs as before");
-                (Outcome::Applied, End::Restored, message)
+                let ended = [vec!["everything runs as before".to_owned()], behind.clone()].concat();
+                (
+                    End::Restored,
+                    format!("run {name} is taken back: {}", ended.join("; ")),
+                )
             }
         };
-        match note(run, end, &message) {
-            Ok(()) => Ok((outcome, message)),
-            Err(error) => {
-                let unfinished = unfinished(&name);
-                let message = format!("{message}; the state of the run cannot say so: {error}; {unfinished}");
-                Err((Outcome::Mixed, message))
-            }
+        if let Err(error) = note(run, end, &message) {
+            let unfinished = unfinished(&name);
+            let message = format!("{message}; the state of the run cannot say so: {error}; {unfinished}");
+            return Err((Outcome::Mixed, message));
+        }
+        match behind.is_empty() {
+            true => Ok((Outcome::Applied, message)),
+            false => Ok((Outcome::Unverified, message)),
         }
     }
 
@@ -146,7 +155,15 @@ impl ProxySqlTarget {
             None => {
                 let lease = Lease::new(&identity.run, &identity.by, &identity.at);
                 let taken = take_lease(session, &lease);
-                taken.map_err(|error| (Outcome::Contended, format!("the lease cannot be taken: {error}")))
+                taken.map_err(|error| (Outcome::Contended, format!("the lease cannot be taken: {error}")))?;
+                let Err(refusal) = self.ask_peers(session, &lease) else {
+                    return Ok(());
+                };
+                let (outcome, mut message) = of_apply(refusal);
+                if let Err(error) = give_lease_back(session, &lease.run) {
+                    message.push_str(&format!("; and the lease could not be given back: {error}"));
+                }
+                Err((outcome, message))
             }
         }
     }
@@ -177,8 +194,7 @@ pub(super) fn of_journal(error: JournalError) -> Ending {
 /// Rows of a run that hold neither what was there before nor what it writes.
 pub(super) fn changed_by_others(live: &Live, changes: &[Change]) -> Vec<String> {
     let is_other = |change: &&Change| {
-        let any = change.new.as_ref().or(change.old.as_ref());
-        if change.is_at_start || any.is_some_and(|row| is_ours_to_keep(&change.name, row)) {
+        if change.is_at_start || change.is_mark() {
             return false;
         }
         let now = live.row(&change.name);

@@ -4,14 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_plan::{Hazard, Severity};
 use shardwright_rules::Address;
-use shardwright_rules::tables::{
-    GALERA_HOSTGROUPS, GROUP_REPLICATION_HOSTGROUPS, QUERY_RULES, REPLICATION_HOSTGROUPS, SERVERS, Table,
-};
+use shardwright_rules::tables::{QUERY_RULES, SERVERS};
 
 use super::change::Change;
 use super::changes::address_of;
+use super::layers::JOINS;
 use super::live::Live;
-use super::row::{Row, RowName};
+use super::row::{Row, RowName, TableName};
 use super::run::named;
 use super::wanted::{Wanted, user_names};
 
@@ -162,30 +161,36 @@ fn unique_keys(live: &Live, wanted: &Wanted, changes: &[Change]) -> Vec<Hazard> 
         .filter(|change| change.new.is_none())
         .map(|change| &change.name)
         .collect();
+    let is_others = |name: &RowName| !gone.contains(name) && !wanted.rows.contains_key(name);
+    let mut tables: BTreeMap<TableName, Vec<&Change>> = BTreeMap::new();
+    for change in changes.iter().filter(|change| change.new.is_some()) {
+        tables.entry(change.name.table).or_default().push(change);
+    }
     let mut hazards = Vec::new();
-    for change in changes {
-        let Some(new) = &change.new else { continue };
-        for columns in change.name.table.definition().unique {
-            let values = |row: &Row| {
-                columns
-                    .iter()
-                    .map(|column| row.facts.get(*column).cloned())
-                    .collect::<Vec<_>>()
+    for (table, changes) in tables {
+        for columns in table.definition().unique {
+            let values = |row: &Row| -> Vec<Option<String>> {
+                let values = columns.iter().map(|column| row.facts.get(*column));
+                values.map(|value| value.map(ToString::to_string)).collect()
             };
-            let others = live.of_table(change.name.table).filter(|(name, _)| {
-                **name != change.name && !gone.contains(name) && !wanted.rows.contains_key(name)
-            });
-            for (name, _) in others.filter(|(_, found)| values(&found.row) == values(new)) {
-                let message = format!(
-                    "{name} is somebody else's and has the same {}",
-                    columns.join(" and ")
-                );
-                hazards.push(hazard(
-                    codes::CONFLICT,
-                    Severity::Error,
-                    Some(&change.address),
-                    message,
-                ));
+            let mut others: BTreeMap<Vec<Option<String>>, Vec<&RowName>> = BTreeMap::new();
+            for (name, found) in live.of_table(table).filter(|(name, _)| is_others(name)) {
+                others.entry(values(&found.row)).or_default().push(name);
+            }
+            for change in &changes {
+                let same = change.new.as_ref().and_then(|new| others.get(&values(new)));
+                for name in same.into_iter().flatten().filter(|name| **name != &change.name) {
+                    let message = format!(
+                        "{name} is somebody else's and has the same {}",
+                        columns.join(" and ")
+                    );
+                    hazards.push(hazard(
+                        codes::CONFLICT,
+                        Severity::Error,
+                        Some(&change.address),
+                        message,
+                    ));
+                }
             }
         }
     }
@@ -200,12 +205,7 @@ fn joined_twice(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
         "backup_writer_hostgroup",
         "offline_hostgroup",
     ];
-    const TABLES: [&Table; 3] = [
-        &REPLICATION_HOSTGROUPS,
-        &GALERA_HOSTGROUPS,
-        &GROUP_REPLICATION_HOSTGROUPS,
-    ];
-    let joins = |name: &RowName| TABLES.iter().any(|table| name.is_in(table));
+    let joins = |name: &RowName| JOINS.iter().any(|table| name.is_in(table));
     let ours = wanted.rows.iter().filter(|(name, _)| joins(name));
     let ours = ours.map(|(name, wish)| (name, &wish.row, wish.address.clone()));
     let of_others = live
@@ -259,16 +259,16 @@ fn reused_hostgroups(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
             entry.0.insert(cluster);
         }
     }
-    let is_led_to = |hostgroup: i64| {
-        let mut rules = live.rows().filter(|(name, _)| name.is_in(&QUERY_RULES));
-        rules.any(|(_, found)| found.row.number("destination_hostgroup") == Some(hostgroup))
-    };
+    let rules = live.of_table(TableName::of(&QUERY_RULES));
+    let led_to: BTreeSet<i64> = rules
+        .filter_map(|(_, found)| found.row.number("destination_hostgroup"))
+        .collect();
     let mut hazards = Vec::new();
     for (hostgroup, (clusters, address)) in after {
         let Some(former) = before.get(&hostgroup) else {
             continue;
         };
-        if former.is_disjoint(&clusters) && is_led_to(hostgroup) {
+        if former.is_disjoint(&clusters) && led_to.contains(&hostgroup) {
             let list = |names: &BTreeSet<String>| names.iter().cloned().collect::<Vec<_>>().join(", ");
             let message = format!(
                 "hostgroup {hostgroup} has servers of {} and gets those of {}: until the rules are loaded, statements would \

@@ -1,11 +1,11 @@
-//! What a ProxySQL has in memory, and what of that is ours.
+//! What a ProxySQL has in memory, or runs, and what of that is ours.
 
 use std::collections::BTreeMap;
 
 use serde_json::Value;
 use shardwright_plan::Facts;
 use shardwright_rules::PLACEHOLDER_PASSWORD;
-use shardwright_rules::tables::{GLOBAL_VARIABLES, QUERY_RULES};
+use shardwright_rules::tables::GLOBAL_VARIABLES;
 use shardwright_secrets::Secret;
 
 use super::change::{Aside, Change};
@@ -13,10 +13,16 @@ use super::digest::{sha256_hex, sorted};
 use super::left::Left;
 use super::mark::{Lease, Mark, is_ours_to_keep};
 use super::row::{Row, RowName, TableName};
+use super::running::as_written;
 use super::session::{AdminSession, Found, Layer, SessionError};
 use super::statements::insertions;
 use crate::emit::variables::is_at_start;
 use crate::emit::{Ownership, Table};
+
+/// The variable that says which ProxySQL it is; nobody can set it.
+const VERSION: &str = "admin-version";
+/// How a variable without a value is shown.
+const NO_VALUE: &str = "(null)";
 
 /// Every row that a configuration could be about, variables, marks and the lease.
 #[derive(Clone, Debug, Default)]
@@ -31,11 +37,25 @@ pub struct Live {
 }
 
 impl Live {
-    /// Reads it. `ownership` says which rows are ours.
+    /// Reads what is in memory, and what the next start begins with. `ownership` says which rows are ours.
     ///
     /// # Errors
     /// [`SessionError`]
     pub fn read(session: &mut AdminSession, ownership: &Ownership) -> Result<Self, SessionError> {
+        let mut live = Self::of(session, ownership, Layer::Memory)?;
+        let on_disk = session.rows(TableName::of(&GLOBAL_VARIABLES), Layer::Disk, None)?;
+        live.on_disk = on_disk
+            .into_iter()
+            .map(|(name, found)| (name, found.row))
+            .collect();
+        Ok(live)
+    }
+
+    /// Reads a layer. What runs is told as memory would hold it ([`super::running`]).
+    ///
+    /// # Errors
+    /// [`SessionError`]
+    pub fn of(session: &mut AdminSession, ownership: &Ownership, layer: Layer) -> Result<Self, SessionError> {
         let mut live = Self::default();
         for table in Table::ALL {
             let name = TableName::of(table.definition());
@@ -43,17 +63,14 @@ impl Live {
                 true => Some("0".to_owned()),
                 false => ownership.condition(table),
             };
-            live.rows
-                .extend(session.rows(name, Layer::Memory, condition.as_deref())?);
+            let rows = session.rows(name, layer, condition.as_deref())?;
+            live.rows.extend(match layer {
+                Layer::Runtime => as_written(session, name, rows)?,
+                Layer::Memory | Layer::Disk => rows,
+            });
         }
         let variables = TableName::of(&GLOBAL_VARIABLES);
-        live.rows
-            .extend(session.rows(variables, Layer::Memory, Some("0"))?);
-        let on_disk = session.rows(variables, Layer::Disk, None)?;
-        live.on_disk = on_disk
-            .into_iter()
-            .map(|(name, found)| (name, found.row))
-            .collect();
+        live.rows.extend(session.rows(variables, layer, Some("0"))?);
         live.take_marks();
         Ok(live)
     }
@@ -70,7 +87,7 @@ impl Live {
     fn take_marks(&mut self) {
         let (kept, rows): (BTreeMap<_, _>, BTreeMap<_, _>) = std::mem::take(&mut self.rows)
             .into_iter()
-            .partition(|(name, found)| name.is_in(&QUERY_RULES) && is_ours_to_keep(name, &found.row));
+            .partition(|(name, found)| is_ours_to_keep(name, &found.row));
         self.rows = rows;
         for (name, found) in kept {
             match (Mark::read(&found.row), Lease::read(&found.row)) {
@@ -99,6 +116,11 @@ impl Live {
             .map(|row| row.text("variable_value"))
     }
 
+    /// Which ProxySQL it is, such as `2.7.1-0-g…`; empty where it does not say.
+    pub fn version(&self) -> &str {
+        self.variable(VERSION).unwrap_or_default()
+    }
+
     /// Names of accounts in a variable of credentials, `NAME:PASSWORD;…`.
     pub(super) fn accounts(&self, variable: &str) -> Vec<String> {
         let row = self.row(&RowName::variable(variable));
@@ -115,30 +137,37 @@ impl Live {
     }
 
     /// Statements that write all of it into empty tables, one on each line; a secret is a placeholder that nobody can log
-    /// in with. Variables that have their default are left out. What reads rule sets from files reads this too.
+    /// in with. Variables that have their default are left out, as are those that nobody can set. What reads rule sets from
+    /// files reads this too.
     pub fn script(&self, is_default: impl Fn(&str, &str) -> bool) -> String {
+        self.statements(is_default, |_| Secret::new(PLACEHOLDER_PASSWORD.to_owned()))
+    }
+
+    /// The same with every variable and with the secrets.
+    pub fn whole_script(&self) -> Secret {
+        Secret::new(self.statements(|_, _| false, Secret::clone))
+    }
+
+    fn statements(
+        &self,
+        is_left_out: impl Fn(&str, &str) -> bool,
+        secret: impl Fn(&Secret) -> Secret,
+    ) -> String {
         let mut script = String::new();
-        for table in TableName::all() {
-            let rows: Vec<(RowName, Row)> = self
-                .of_table(table)
-                .filter(|(name, found)| {
-                    let variable = name.variable_name();
-                    !variable.is_some_and(|name| is_default(name, found.row.text("variable_value")))
-                })
-                .map(|(name, found)| {
-                    let mut row = found.row.clone();
-                    row.secret = row
-                        .secret
-                        .as_ref()
-                        .map(|_| Secret::new(PLACEHOLDER_PASSWORD.to_owned()));
-                    (name.clone(), row)
-                })
-                .collect();
-            for (name, row) in &rows {
-                for statement in insertions(table, &[(name, row)]) {
-                    script.push_str(&statement);
-                    script.push_str(";\n");
-                }
+        for (name, found) in &self.rows {
+            let value = found.row.text("variable_value");
+            let is_left_out =
+                |variable| variable == VERSION || value == NO_VALUE || is_left_out(variable, value);
+            if name.variable_name().is_some_and(is_left_out) {
+                continue;
+            }
+            let row = Row {
+                facts: found.row.facts.clone(),
+                secret: found.row.secret.as_ref().map(&secret),
+            };
+            for statement in insertions(name.table, &[(name, &row)]) {
+                script.push_str(&statement);
+                script.push_str(";\n");
             }
         }
         script
@@ -146,7 +175,12 @@ impl Live {
 
     /// The rows of one table.
     pub(super) fn of_table(&self, table: TableName) -> impl Iterator<Item = (&RowName, &Found)> {
-        self.rows.iter().filter(move |(name, _)| name.table == table)
+        let first = RowName {
+            table,
+            key: Vec::new(),
+        };
+        let rows = self.rows.range(first..);
+        rows.take_while(move |(name, _)| name.table == table)
     }
 
     /// The same after changes of ours.

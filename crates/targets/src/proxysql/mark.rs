@@ -180,17 +180,9 @@ impl fmt::Display for Lease {
 
 /// Whether a row is a mark or a lease by its number; what it says is read apart.
 pub(super) fn is_ours_to_keep(name: &RowName, row: &Row) -> bool {
-    let id = name.number(0);
+    let id = name.number(0).filter(|_| name.is_in(&QUERY_RULES));
     let has_number = id == Some(LEASE_ID) || id.is_some_and(|id| MARK_IDS.contains(&id));
     has_number && row.text("attributes").contains(MARK)
-}
-
-/// Which rows of `mysql_query_rules` are marks and leases, as a condition of SQLite; the same as [`is_ours_to_keep`].
-pub(crate) fn marks_and_leases() -> String {
-    let (first, last) = (MARK_IDS.start(), MARK_IDS.end());
-    format!(
-        "(rule_id = {LEASE_ID} OR rule_id BETWEEN {first} AND {last}) AND COALESCE(attributes, '') LIKE '%{MARK}%'"
-    )
 }
 
 fn rule(id: i64) -> RowName {

@@ -74,6 +74,19 @@ impl Module {
         format!("SAVE {} TO DISK", self.words())
     }
 
+    /// Its name among the checksums that the nodes of a ProxySQL Cluster compare; `None`: they do not follow each other in it.
+    pub(super) fn checksum(self) -> Option<&'static str> {
+        match self {
+            Self::AdminVariables => Some("admin_variables"),
+            Self::MysqlVariables => Some("mysql_variables"),
+            // What was loaded. `mysql_servers` is what the monitor of each node has made of it.
+            Self::Servers => Some("mysql_servers_v2"),
+            Self::QueryRules => Some("mysql_query_rules"),
+            Self::Users => Some("mysql_users"),
+            Self::Firewall => None,
+        }
+    }
+
     /// The tables that it has besides variables, of those that a configuration can own.
     pub(super) fn tables(self) -> Vec<TableName> {
         let tables: &[&'static Table] = match self {

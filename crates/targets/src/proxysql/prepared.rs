@@ -2,6 +2,8 @@
 //! such an execution twice, and ends (decision 16).
 
 use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
 
 use shardwright_plan::{Hazard, Severity};
 use shardwright_rules::{Address, Configuration, Evaluator, Outcome, SentAs, SessionView, Statement};
@@ -9,8 +11,29 @@ use shardwright_rules::{Address, Configuration, Evaluator, Outcome, SentAs, Sess
 use super::hazards::{codes, hazard};
 use super::session::{AdminSession, SessionError};
 
+/// How often it is asked whether clients have gone.
+const BETWEEN: Duration = Duration::from_millis(200);
+
 const HELD: &str = "SELECT username, schemaname, ref_count_client, query FROM stats_mysql_prepared_statements_info \
                     WHERE ref_count_client > 0";
+
+/// Waits until no client holds a statement whose execution the new rules would refuse, at most so long; what is said of those
+/// that are held even then. It is asked at least once.
+pub(super) fn still_refused(
+    session: &mut AdminSession,
+    desired: &Configuration,
+    patience: Duration,
+) -> Result<Option<Hazard>, SessionError> {
+    let begun = Instant::now();
+    loop {
+        let held = refused(session, desired)?;
+        let left = patience.saturating_sub(begun.elapsed());
+        if held.is_none() || left.is_zero() {
+            return Ok(held);
+        }
+        thread::sleep(BETWEEN.min(left));
+    }
+}
 
 /// What is said of the statements that are held now; `None`: nothing new would end the engine.
 pub(super) fn refused(
@@ -56,7 +79,7 @@ pub(super) fn refused(
     };
     let message = format!(
         "clients hold {prepared}, {clients} times, that the new rules would refuse when {them} is executed (user {user}, for \
-         one), and ProxySQL 2.7 ends by that: refuse by hostgroup (docs/rules/SW243.md), or apply when these clients have gone"
+         one), and ProxySQL 2.7 ends by that: refuse by hostgroup (docs/rules/SW243.md), or apply with --drain SECONDS, which waits until these clients have gone"
     );
     Ok(Some(hazard(
         codes::PREPARED,

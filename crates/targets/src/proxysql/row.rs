@@ -11,38 +11,54 @@ use shardwright_rules::tables::{self, FAST_ROUTING, GLOBAL_VARIABLES, QUERY_RULE
 use shardwright_secrets::Secret;
 
 /// A table that the admin port has in memory, live (`runtime_…`) and on disk (`disk.…`); ordered as [`TABLES`].
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub struct TableName(&'static Table);
+#[derive(Clone, Copy)]
+pub struct TableName {
+    table: &'static Table,
+    /// Its place in [`TABLES`]: rows are compared often, and tables have many columns.
+    place: usize,
+}
 
 impl TableName {
     /// A table of [`TABLES`].
-    pub const fn of(table: &'static Table) -> Self {
-        Self(table)
+    ///
+    /// # Panics
+    /// When it is another one.
+    pub fn of(table: &'static Table) -> Self {
+        let place = TABLES.iter().position(|known| known.name == table.name);
+        let place = place.expect("rows are read of tables that a configuration can own");
+        Self { table, place }
     }
 
     /// Every table that a configuration can own rows of.
     pub fn all() -> impl Iterator<Item = Self> {
-        TABLES.iter().map(|table| Self(table))
+        TABLES.iter().map(|table| Self::of(table))
     }
 
     /// Its columns.
     pub fn definition(self) -> &'static Table {
-        self.0
+        self.table
     }
 
     /// Its name in memory.
     pub fn as_str(self) -> &'static str {
-        self.0.name
+        self.table.name
     }
 
     /// The column that holds a secret in this row.
     pub(super) fn secret_column(self, facts: &Facts) -> Option<&'static str> {
-        if *self.0 == USERS {
+        if self.is(&USERS) {
             return Some("password");
         }
+        if !self.is(&GLOBAL_VARIABLES) {
+            return None;
+        }
         let name = facts.get("variable_name").and_then(Value::as_str);
-        let is_secret = *self.0 == GLOBAL_VARIABLES && name.is_some_and(is_secret_variable);
-        is_secret.then_some("variable_value")
+        name.is_some_and(is_secret_variable).then_some("variable_value")
+    }
+
+    /// Whether it is this table.
+    fn is(self, table: &Table) -> bool {
+        self.table.name == table.name
     }
 }
 
@@ -53,22 +69,29 @@ fn is_secret_variable(name: &str) -> bool {
 
 impl fmt::Debug for TableName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.name)
+        f.write_str(self.table.name)
     }
 }
 
 impl fmt::Display for TableName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.0.name)
+        f.write_str(self.table.name)
     }
 }
 
 impl Ord for TableName {
     fn cmp(&self, other: &Self) -> Ordering {
-        let place = |table: &Table| TABLES.iter().position(|known| *known == table);
-        place(self.0).cmp(&place(other.0))
+        self.place.cmp(&other.place)
     }
 }
+
+impl PartialEq for TableName {
+    fn eq(&self, other: &Self) -> bool {
+        self.place == other.place
+    }
+}
+
+impl Eq for TableName {}
 
 impl PartialOrd for TableName {
     fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
@@ -78,7 +101,7 @@ impl PartialOrd for TableName {
 
 impl Serialize for TableName {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_str(self.0.name)
+        serializer.serialize_str(self.table.name)
     }
 }
 
@@ -87,7 +110,7 @@ impl<'de> Deserialize<'de> for TableName {
         let name = String::deserialize(deserializer)?;
         let table = tables::table(&name);
         table
-            .map(Self)
+            .map(Self::of)
             .ok_or_else(|| D::Error::custom(format!("there is no table {name}")))
     }
 }
@@ -147,7 +170,7 @@ impl RowName {
 
     /// Whether it is a row of this table.
     pub(super) fn is_in(&self, table: &Table) -> bool {
-        *self.table.definition() == *table
+        self.table.is(table)
     }
 
     /// A number of the key.

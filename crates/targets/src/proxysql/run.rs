@@ -7,12 +7,13 @@ use thiserror::Error;
 use super::change::{Aside, Change};
 use super::journal::{JournalError, Phase, Run};
 use super::live::Live;
-use super::mark::{Lease, is_ours_to_keep};
+use super::mark::Lease;
 use super::module::Module;
+use super::peers::wait_for_newer;
 use super::row::{Row, RowName, TableName};
 use super::session::{AdminSession, Layer, SessionError};
 use super::stages::{Stage, stages};
-use super::statements::{deletions, insertions, writings};
+use super::statements::{Writing, deletions, insertions, writings};
 use super::unloaded::unloaded;
 use crate::admin::quoted;
 
@@ -70,6 +71,8 @@ pub(super) fn make_live(
         put(session, &stage)?;
         if stage.is_loaded {
             let load = stage.module.load();
+            let waited = wait_for_newer(session, stage.module);
+            waited.map_err(|error| fault("asking for the cluster's checksums".to_owned(), error))?;
             session.run(&load).map_err(|error| fault(load, error))?;
         }
     }
@@ -134,12 +137,12 @@ fn put(session: &mut AdminSession, stage: &Stage) -> Result<(), Fault> {
             .iter()
             .filter_map(|(name, row)| Some((name, row.as_ref()?)))
             .collect();
-        for statement in writings(*table, &here) {
-            run(session, *table, &statement)?;
+        for writing in writings(*table, &here) {
+            write(session, *table, &writing)?;
         }
     }
     for (table, rows) in by_table {
-        let memory = read(session, table, Layer::Memory)?;
+        let memory = read(session, table, Layer::Memory, rows.iter().map(|(name, _)| name))?;
         let wrong: Vec<String> = rows
             .into_iter()
             .filter(|(name, row)| memory.get(name) != row.as_ref())
@@ -151,6 +154,23 @@ fn put(session: &mut AdminSession, stage: &Stage) -> Result<(), Fault> {
         }
     }
     Ok(())
+}
+
+/// Writes rows. Where one of them is refused, it is named: SQLite says what is wrong, and not with which row.
+fn write(session: &mut AdminSession, table: TableName, writing: &Writing<'_>) -> Result<(), Fault> {
+    let Err(refusal) = run(session, table, &writing.statement) else {
+        return Ok(());
+    };
+    if refusal.is_loss() {
+        return Err(refusal);
+    }
+    for row in writing.rows {
+        for alone in writings(table, std::slice::from_ref(row)) {
+            let written = session.run(&alone.statement);
+            written.map_err(|error| fault(format!("writing {}", row.0), error))?;
+        }
+    }
+    Err(refusal)
 }
 
 fn run(session: &mut AdminSession, table: TableName, statement: &str) -> Result<u64, Fault> {
@@ -188,11 +208,10 @@ fn differing(session: &mut AdminSession, changes: &[Change], layer: Layer) -> Re
     let tables: BTreeSet<TableName> = changes.iter().map(|change| change.name.table).collect();
     let mut differing = Vec::new();
     for table in tables {
-        let rows = read(session, table, layer)?;
-        for change in changes.iter().filter(|change| change.name.table == table) {
-            let row = change.new.as_ref().or(change.old.as_ref());
-            let is_mark = row.is_some_and(|row| is_ours_to_keep(&change.name, row));
-            if !is_mark && rows.get(&change.name) != change.new.as_ref() {
+        let of_table = || changes.iter().filter(|change| change.name.table == table);
+        let rows = read(session, table, layer, of_table().map(|change| &change.name))?;
+        for change in of_table() {
+            if !change.is_mark() && rows.get(&change.name) != change.new.as_ref() {
                 differing.push(change.name.to_string());
             }
         }
@@ -200,10 +219,16 @@ fn differing(session: &mut AdminSession, changes: &[Change], layer: Layer) -> Re
     Ok(differing)
 }
 
-fn read(session: &mut AdminSession, table: TableName, layer: Layer) -> Result<BTreeMap<RowName, Row>, Fault> {
-    let rows = session.rows(table, layer, None);
-    let rows = rows.map_err(|error| fault(format!("reading {table}"), error))?;
-    Ok(rows.into_iter().map(|(name, found)| (name, found.row)).collect())
+/// The rows of these names, of one table, as a layer holds them.
+fn read<'n>(
+    session: &mut AdminSession,
+    table: TableName,
+    layer: Layer,
+    names: impl Iterator<Item = &'n RowName>,
+) -> Result<BTreeMap<RowName, Row>, Fault> {
+    let names: Vec<&RowName> = names.collect();
+    let rows = session.rows_of(table, layer, &names);
+    rows.map_err(|error| fault(format!("reading {table}"), error))
 }
 
 /// Takes the lease, where nobody has it.

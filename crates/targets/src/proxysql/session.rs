@@ -10,6 +10,7 @@ use shardwright_secrets::Secret;
 use thiserror::Error;
 
 use super::row::{Row, RowName, TableName};
+use super::statements::conditions;
 use crate::admin::{AdminAddress, Timeouts, open, reason};
 
 /// Which of the places that hold a table.
@@ -24,7 +25,8 @@ pub enum Layer {
 }
 
 impl Layer {
-    fn of(self, table: TableName) -> String {
+    /// The table in this layer, as SQL names it.
+    pub(super) fn of(self, table: TableName) -> String {
         match self {
             Self::Memory => table.to_string(),
             Self::Runtime => format!("runtime_{table}"),
@@ -78,9 +80,18 @@ impl AdminSession {
         password: &Secret,
         timeouts: Timeouts,
     ) -> Result<Self, SessionError> {
-        open(address, user, password, timeouts)
-            .map(Self)
+        Self::try_open(address, user, password, timeouts)
             .map_err(|error| SessionError::Lost(format!("cannot connect: {}", reason(&error))))
+    }
+
+    /// The same with the driver's error, which tells a refusal from a ProxySQL that is not there.
+    pub(super) fn try_open(
+        address: &AdminAddress,
+        user: &str,
+        password: &Secret,
+        timeouts: Timeouts,
+    ) -> mysql::Result<Self> {
+        open(address, user, password, timeouts).map(Self)
     }
 
     /// Runs a statement that has no rows; how many rows it changed.
@@ -122,29 +133,74 @@ impl AdminSession {
         layer: Layer,
         condition: Option<&str>,
     ) -> Result<BTreeMap<RowName, Found>, SessionError> {
-        let columns = table.definition().columns;
-        // `quote` writes a value as the literal that it is: the protocol alone would make texts of all of them.
-        let quoted: Vec<String> = columns
-            .iter()
-            .map(|column| format!("quote({})", column.name))
-            .collect();
         let query = format!(
             "SELECT {}, CASE WHEN {} THEN 1 ELSE 0 END FROM {}",
-            quoted.join(", "),
+            literals(table),
             condition.unwrap_or("1"),
             layer.of(table)
         );
-        let rows: Vec<mysql::Row> = self.0.query(query).map_err(|error| failure(&error))?;
         let mut found = BTreeMap::new();
-        for row in rows {
-            let mut values = row.unwrap();
-            let ours = values.pop();
+        for mut values in self.values(&query)? {
+            let is_ours = matches!(values.pop(), Some(Wire::Bytes(bytes)) if bytes == b"1");
             let row = read(table, &values)?;
-            let is_ours = matches!(ours, Some(Wire::Bytes(bytes)) if bytes == b"1");
             found.insert(RowName::of(table, &row.facts), Found { row, is_ours });
         }
         Ok(found)
     }
+
+    /// The rows of these names, all of one table, with their types; those that are not there are absent.
+    ///
+    /// # Errors
+    /// [`SessionError`]
+    pub fn rows_of(
+        &mut self,
+        table: TableName,
+        layer: Layer,
+        names: &[&RowName],
+    ) -> Result<BTreeMap<RowName, Row>, SessionError> {
+        let mut found = BTreeMap::new();
+        for condition in conditions(table, names) {
+            found.extend(self.rows_where(table, layer, &condition)?);
+        }
+        Ok(found)
+    }
+
+    /// The rows for which a condition of SQLite holds, with their types.
+    ///
+    /// # Errors
+    /// [`SessionError`]
+    pub fn rows_where(
+        &mut self,
+        table: TableName,
+        layer: Layer,
+        condition: &str,
+    ) -> Result<BTreeMap<RowName, Row>, SessionError> {
+        let query = format!(
+            "SELECT {} FROM {} WHERE {condition}",
+            literals(table),
+            layer.of(table)
+        );
+        let mut found = BTreeMap::new();
+        for values in self.values(&query)? {
+            let row = read(table, &values)?;
+            found.insert(RowName::of(table, &row.facts), row);
+        }
+        Ok(found)
+    }
+
+    /// The rows of a query, as the protocol has them.
+    pub(super) fn values(&mut self, query: &str) -> Result<Vec<Vec<Wire>>, SessionError> {
+        let rows: Vec<mysql::Row> = self.0.query(query).map_err(|error| failure(&error))?;
+        Ok(rows.into_iter().map(mysql::Row::unwrap).collect())
+    }
+}
+
+/// The columns of a table, each written by `quote` as the literal that it is: the protocol alone would make texts of all of
+/// them.
+pub(super) fn literals(table: TableName) -> String {
+    let columns = table.definition().columns.iter();
+    let quoted: Vec<String> = columns.map(|column| format!("quote({})", column.name)).collect();
+    quoted.join(", ")
 }
 
 fn failure(error: &mysql::Error) -> SessionError {
@@ -158,7 +214,8 @@ fn failure(error: &mysql::Error) -> SessionError {
     }
 }
 
-fn read(table: TableName, values: &[Wire]) -> Result<Row, SessionError> {
+/// The row of values that [`literals`] has asked for.
+pub(super) fn read(table: TableName, values: &[Wire]) -> Result<Row, SessionError> {
     let mut facts = Facts::new();
     for (column, value) in table.definition().columns.iter().zip(values) {
         let Wire::Bytes(literal) = value else { continue };

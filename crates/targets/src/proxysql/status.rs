@@ -80,7 +80,7 @@ impl ProxySqlTarget {
         let is_ours = mark.is_some_and(|mark| mark.project == self.project);
         Ok(Status {
             target: self.name.clone(),
-            version: live.variable("admin-version").unwrap_or_default().to_owned(),
+            version: live.version().to_owned(),
             project: observed.project,
             generation: observed.generation,
             run: mark.map(|mark| mark.run.clone()),

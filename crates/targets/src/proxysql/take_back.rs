@@ -1,13 +1,15 @@
 //! Runs that have ended, taken back: the same changes the other way round, as a run of their own through the same gates.
 
-use shardwright_plan::{ApplyError, ApplyReport, Effect, Outcome};
+use shardwright_plan::{ApplyReport, Effect, Outcome};
 
+use super::apply::live_and_saved;
 use super::change::Change;
 use super::effects::of_changes;
+use super::ending::of_apply;
 use super::finish::of_journal;
 use super::journal::{End, Run, RunRecord};
 use super::live::Live;
-use super::mark::{Lease, Mark, is_ours_to_keep};
+use super::mark::{Lease, Mark};
 use super::run::named;
 use super::target::ProxySqlTarget;
 
@@ -67,17 +69,21 @@ impl ProxySqlTarget {
         .leaving(left);
         let mut run = journal.begin(record).map_err(of_journal)?;
         let lease = Lease::new(&identity.run, &identity.by, &identity.at);
-        if let Err(error) = self.reserve(&mut session, &lease, &base, &changes) {
-            return Err(of_apply(self.refused(&mut session, &mut run, error)));
-        }
+        let live = match self.reserve(&mut session, &lease, &base, &changes) {
+            Ok(live) => live,
+            Err(error) => return Err(of_apply(self.refused(&mut session, &mut run, error))),
+        };
         let applied = self
             .transact(session, &changes, &live, &mut run)
             .map_err(of_apply)?;
         let message = format!(
-            "run {name} is taken back: generation {} is live and saved",
-            applied.generation
+            "run {name} is taken back: {}",
+            live_and_saved(applied.generation, &applied.behind)
         );
-        Ok((Outcome::Applied, message))
+        match applied.behind.is_empty() {
+            true => Ok((Outcome::Applied, message)),
+            false => Ok((Outcome::Unverified, message)),
+        }
     }
 
     /// The changes of a run the other way round, where everything still is as it left it.
@@ -107,10 +113,8 @@ impl ProxySqlTarget {
         let live = self
             .read()
             .map_err(|error| (Outcome::NotSent, error.to_string()))?;
-        let changes = run.record.changes().into_iter().filter(|change| {
-            let row = change.new.as_ref().or(change.old.as_ref());
-            !row.is_some_and(|row| is_ours_to_keep(&change.name, row))
-        });
+        let changes = run.record.changes().into_iter();
+        let changes = changes.filter(|change| !change.is_mark());
         let changes: Vec<Change> = changes.map(|change| change.reversed().without_aside()).collect();
         let moved: Vec<String> = changes
             .iter()
@@ -134,17 +138,4 @@ impl ProxySqlTarget {
             )),
         }
     }
-}
-
-fn of_apply(error: ApplyError) -> Ending {
-    let outcome = match &error {
-        ApplyError::NotSent(_) => Outcome::NotSent,
-        ApplyError::Stale(_) => Outcome::Stale,
-        ApplyError::Contended(_) | ApplyError::Blocked(_) => Outcome::Contended,
-        ApplyError::Foreign(_) | ApplyError::Refused(_) => Outcome::Refused,
-        ApplyError::Invalid { .. } => Outcome::Rejected,
-        ApplyError::Restored(_) => Outcome::Restored,
-        ApplyError::Mixed(_) | ApplyError::Failed(_) | ApplyError::Lost(_) => Outcome::Mixed,
-    };
-    (outcome, error.to_string())
 }

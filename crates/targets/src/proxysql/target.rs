@@ -2,8 +2,9 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::time::Duration;
 
-use shardwright_plan::{Assessment, Observed, Severity, Staged, Step, TargetError};
+use shardwright_plan::{Assessment, Difference, Hazard, Observed, Severity, Staged, Step, TargetError};
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_secrets::Secret;
 
@@ -20,10 +21,10 @@ use super::placement::{Mover, Placements};
 use super::prepared::refused;
 use super::row::RowName;
 use super::run::modules;
-use super::session::{AdminSession, SessionError};
+use super::session::{AdminSession, Layer, SessionError};
 use super::staged::take_in;
 use super::stages::{emptied, stages};
-use super::unloaded::{displaced, unloaded};
+use super::unloaded::{Compared, NotLive};
 use super::wanted::{Secrets, Wanted};
 use crate::admin::{AdminAddress, Timeouts};
 use crate::emit::Ownership;
@@ -43,6 +44,8 @@ pub struct ProxySqlTarget {
     pub(super) journal: Option<(Journal, Identity)>,
     /// What becomes of rows that somebody else has staged; `None`: they are refused.
     pub(super) staged: Option<Staged>,
+    /// How long an apply waits for clients to let prepared statements go.
+    pub(super) drain: Duration,
     /// What was observed last.
     pub(super) seen: Option<Live>,
 }
@@ -101,6 +104,7 @@ impl ProxySqlTarget {
             secrets: Secrets::new(base),
             journal: None,
             staged: None,
+            drain: Duration::ZERO,
             seen: None,
         }
     }
@@ -134,6 +138,12 @@ impl ProxySqlTarget {
         self.staged
     }
 
+    /// Says how long an apply waits until clients no longer hold prepared statements whose execution the new rules would
+    /// refuse. Without that it does not wait, and refuses.
+    pub fn drain(&mut self, patience: Duration) {
+        self.drain = patience;
+    }
+
     /// Says where runs are kept, and who makes the next one. Without that, nothing is applied.
     pub fn keep_runs(&mut self, journal: Journal, identity: Identity) {
         self.journal = Some((journal, identity));
@@ -143,21 +153,46 @@ impl ProxySqlTarget {
         AdminSession::open(&self.address, &self.user, &self.password, self.timeouts)
     }
 
+    /// Another admin port, with the account of this one.
+    pub(super) fn connect_to(&self, address: &AdminAddress) -> mysql::Result<AdminSession> {
+        AdminSession::try_open(address, &self.user, &self.password, self.timeouts)
+    }
+
     /// Reads what is there, for anybody who wants to know: an import, a status.
     ///
     /// # Errors
     /// It cannot be reached or read, or is not what the project says.
     pub fn read(&self) -> Result<Live, TargetError> {
+        self.checked_version(|session| Live::read(session, &self.ownership))
+    }
+
+    /// Reads what it runs, whatever somebody has staged.
+    ///
+    /// # Errors
+    /// As [`ProxySqlTarget::read`].
+    pub fn running(&self) -> Result<Live, TargetError> {
+        self.checked_version(|session| Live::of(session, &self.ownership, Layer::Runtime))
+    }
+
+    fn checked_version(
+        &self,
+        read: impl FnOnce(&mut AdminSession) -> Result<Live, SessionError>,
+    ) -> Result<Live, TargetError> {
         let live = self
             .connect()
-            .and_then(|mut session| Live::read(&mut session, &self.ownership))
+            .and_then(|mut session| read(&mut session))
             .map_err(|error| self.error(&error.to_string()))?;
         self.check_version(&live)?;
         Ok(live)
     }
 
+    /// What was observed last, or what is there now.
+    pub(super) fn last_seen(&mut self) -> Result<Live, TargetError> {
+        self.seen.take().map_or_else(|| self.read(), Ok)
+    }
+
     fn check_version(&self, live: &Live) -> Result<(), TargetError> {
-        let found = live.variable("admin-version").unwrap_or_default();
+        let found = live.version();
         let wanted = self.engine.name().strip_prefix("proxysql-").unwrap_or_default();
         match found.starts_with(&format!("{wanted}.")) {
             true => Ok(()),
@@ -288,6 +323,16 @@ impl ProxySqlTarget {
         Ok(Prepared { wanted, changes })
     }
 
+    /// What of it would be different.
+    pub(super) fn different(
+        &mut self,
+        live: &Live,
+        desired: &Configuration,
+    ) -> Result<Difference, TargetError> {
+        let Prepared { wanted, changes } = self.prepare(live, desired)?;
+        Ok(difference(&changes, live, &wanted, desired))
+    }
+
     /// What has to be known before anything is sent.
     pub(super) fn assessment(
         &mut self,
@@ -328,31 +373,7 @@ impl ProxySqlTarget {
         if !changes.is_empty() && self.staged.is_none() {
             let failed = |error: SessionError| self.error(&error.to_string());
             let mut session = self.connect().map_err(failed)?;
-            for module in modules(changes) {
-                let rows = unloaded(&mut session, module).map_err(failed)?;
-                if !rows.is_empty() {
-                    hazards.push(staged(module.words(), &rows));
-                }
-            }
-        }
-        if changes
-            .iter()
-            .any(|change| Module::of(&change.name) == Module::Servers)
-        {
-            let failed = |error: SessionError| self.error(&error.to_string());
-            let mut session = self.connect().map_err(failed)?;
-            let rows = displaced(&mut session).map_err(failed)?;
-            if !rows.is_empty() {
-                hazards.push(placed_again(&rows));
-            }
-        }
-        let touches_rules = changes
-            .iter()
-            .any(|change| Module::of(&change.name) == Module::QueryRules);
-        if touches_rules {
-            let failed = |error: SessionError| self.error(&error.to_string());
-            let mut session = self.connect().map_err(failed)?;
-            hazards.extend(refused(&mut session, desired).map_err(failed)?);
+            hazards.extend(beside(&mut session, desired, changes).map_err(failed)?);
         }
         let steps = vec![
             Step::CompareBase,
@@ -369,4 +390,30 @@ impl ProxySqlTarget {
             steps,
         })
     }
+}
+
+/// What others have staged, what the monitor has moved, and what clients hold, where the changes have to do with it.
+fn beside(
+    session: &mut AdminSession,
+    desired: &Configuration,
+    changes: &[Change],
+) -> Result<Vec<Hazard>, SessionError> {
+    let mut hazards = Vec::new();
+    let mut displaced = Vec::new();
+    let modules = modules(changes);
+    for module in &modules {
+        let compared = Compared::read(session, *module)?;
+        let rows: Vec<String> = compared.not_live().iter().map(NotLive::to_string).collect();
+        if !rows.is_empty() {
+            hazards.push(staged(module.words(), &rows));
+        }
+        displaced.extend(compared.displaced());
+    }
+    if !displaced.is_empty() {
+        hazards.push(placed_again(&displaced));
+    }
+    if modules.contains(&Module::QueryRules) {
+        hazards.extend(refused(session, desired)?);
+    }
+    Ok(hazards)
 }

@@ -8,17 +8,15 @@ use std::fmt;
 
 use serde_json::{Value, json};
 use shardwright_rules::tables::{
-    GALERA_HOSTGROUPS, GLOBAL_VARIABLES, GROUP_REPLICATION_HOSTGROUPS, QUERY_RULES, REPLICATION_HOSTGROUPS,
-    SERVERS, USERS, digest_text, is_client_addr,
+    GLOBAL_VARIABLES, QUERY_RULES, REPLICATION_HOSTGROUPS, SERVERS, USERS, digest_text, is_client_addr,
 };
 
+use super::layers::{JOINS, Rows, Unlike, unlike};
 use super::mark::is_ours_to_keep;
 use super::module::Module;
 use super::row::{Row, RowName, TableName};
-use super::session::{AdminSession, Found, Layer, SessionError};
+use super::session::{AdminSession, Layer, SessionError};
 use crate::emit::variables::is_at_start;
-
-type Rows = BTreeMap<RowName, Found>;
 
 /// Something that is not the same in memory and live.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -41,6 +39,51 @@ impl fmt::Display for NotLive {
     }
 }
 
+/// A module in memory beside what is live of it.
+pub(super) struct Compared {
+    /// Rows that are not printed the same; of the tables that join hostgroups, all.
+    tables: Vec<Unlike>,
+    /// Hostgroups between which the monitor moves servers.
+    moved: BTreeSet<i64>,
+    of_others: Vec<NotLive>,
+}
+
+impl Compared {
+    /// Asks for it.
+    pub(super) fn read(session: &mut AdminSession, module: Module) -> Result<Self, SessionError> {
+        let tables = unlike(session, module, Layer::Runtime)?;
+        let mut others = Vec::new();
+        for table in module.tables_of_others() {
+            others.extend(of_others(session, table)?);
+        }
+        Ok(Self {
+            moved: moved_by_monitor(&tables),
+            tables,
+            of_others: others,
+        })
+    }
+
+    /// What is not the same in memory and live.
+    pub(super) fn not_live(&self) -> Vec<NotLive> {
+        let mut found = Vec::new();
+        for table in &self.tables {
+            match *table.table.definition() == GLOBAL_VARIABLES {
+                true => found.extend(variables(table)),
+                false => found.extend(differences(table, &self.moved)),
+            }
+        }
+        found.extend(self.of_others.iter().cloned());
+        found
+    }
+
+    /// Servers that the monitor has put elsewhere than memory says: a load puts them back until it looks again.
+    pub(super) fn displaced(&self) -> Vec<String> {
+        let mut tables = self.tables.iter();
+        let servers = tables.find(|table| *table.table.definition() == SERVERS);
+        servers.map_or_else(Vec::new, |servers| misplaced(servers, &self.moved))
+    }
+}
+
 /// Rows of a module that are not the same in memory and live, one description for each.
 pub(super) fn unloaded(session: &mut AdminSession, module: Module) -> Result<Vec<String>, SessionError> {
     let found = not_live(session, module)?;
@@ -49,46 +92,15 @@ pub(super) fn unloaded(session: &mut AdminSession, module: Module) -> Result<Vec
 
 /// What of a module is not the same in memory and live.
 pub(super) fn not_live(session: &mut AdminSession, module: Module) -> Result<Vec<NotLive>, SessionError> {
-    let mut found = Vec::new();
-    let mut tables: Vec<(TableName, Rows, Rows)> = Vec::new();
-    for table in module.tables() {
-        let memory = session.rows(table, Layer::Memory, None)?;
-        let runtime = session.rows(table, Layer::Runtime, None)?;
-        tables.push((table, memory, runtime));
-    }
-    let moved = moved_by_monitor(&tables);
-    for (table, memory, runtime) in &tables {
-        found.extend(differences(*table, memory, runtime, &moved));
-    }
-    if let Some(prefix) = module.variables() {
-        found.extend(variables(session, prefix)?);
-    }
-    for table in module.tables_of_others() {
-        found.extend(of_others(session, table)?);
-    }
-    Ok(found)
-}
-
-/// Servers that the monitor has put elsewhere than memory says: a load puts them back until it looks again.
-pub(super) fn displaced(session: &mut AdminSession) -> Result<Vec<String>, SessionError> {
-    let mut tables = Vec::new();
-    for table in Module::Servers.tables() {
-        let memory = session.rows(table, Layer::Memory, None)?;
-        tables.push((table, memory, session.rows(table, Layer::Runtime, None)?));
-    }
-    let moved = moved_by_monitor(&tables);
-    let servers = tables.iter().find(|(table, ..)| *table.definition() == SERVERS);
-    Ok(servers.map_or_else(Vec::new, |(_, memory, runtime)| {
-        misplaced(memory, runtime, &moved)
-    }))
+    Ok(Compared::read(session, module)?.not_live())
 }
 
 /// Servers that are online in memory and not there live, in hostgroups of the monitor's.
-fn misplaced(memory: &Rows, runtime: &Rows, moved: &BTreeSet<i64>) -> Vec<String> {
-    let is_online = |found: &Found| found.row.text("status").eq_ignore_ascii_case("ONLINE");
+fn misplaced(servers: &Unlike, moved: &BTreeSet<i64>) -> Vec<String> {
+    let is_online = |row: &Row| row.text("status").eq_ignore_ascii_case("ONLINE");
     let of_monitor = |name: &RowName| name.number(0).is_some_and(|hostgroup| moved.contains(&hostgroup));
-    let gone = memory.iter().filter(|(name, found)| {
-        of_monitor(name) && is_online(found) && !runtime.get(*name).is_some_and(is_online)
+    let gone = servers.memory.iter().filter(|(name, row)| {
+        of_monitor(name) && is_online(row) && !servers.other.get(*name).is_some_and(is_online)
     });
     gone.map(|(name, _)| {
         let part = |at| name.key.get(at).map(ToString::to_string).unwrap_or_default();
@@ -98,35 +110,28 @@ fn misplaced(memory: &Rows, runtime: &Rows, moved: &BTreeSet<i64>) -> Vec<String
 }
 
 /// The hostgroups between which the monitor moves servers.
-fn moved_by_monitor(tables: &[(TableName, Rows, Rows)]) -> BTreeSet<i64> {
+fn moved_by_monitor(tables: &[Unlike]) -> BTreeSet<i64> {
     const COLUMNS: [&str; 4] = [
         "writer_hostgroup",
         "reader_hostgroup",
         "backup_writer_hostgroup",
         "offline_hostgroup",
     ];
-    let joins = [
-        &REPLICATION_HOSTGROUPS,
-        &GALERA_HOSTGROUPS,
-        &GROUP_REPLICATION_HOSTGROUPS,
-    ];
     let rows = tables
         .iter()
-        .filter(|(table, ..)| joins.contains(&table.definition()))
-        .flat_map(|(_, memory, runtime)| memory.values().chain(runtime.values()));
-    rows.flat_map(|found| COLUMNS.iter().filter_map(|column| found.row.number(column)))
+        .filter(|table| JOINS.contains(&table.table.definition()))
+        .flat_map(|table| table.memory.values().chain(table.other.values()));
+    rows.flat_map(|row| COLUMNS.iter().filter_map(|column| row.number(column)))
         .collect()
 }
 
-fn differences(table: TableName, memory: &Rows, runtime: &Rows, moved: &BTreeSet<i64>) -> Vec<NotLive> {
+fn differences(rows: &Unlike, moved: &BTreeSet<i64>) -> Vec<NotLive> {
+    let table = rows.table;
     let mut expected: BTreeMap<RowName, Row> = BTreeMap::new();
-    for (name, found) in memory {
-        if !is_kept(name, &found.row) && !is_dropped(table, &found.row, memory) {
-            expected.extend(
-                live_form(table, &found.row)
-                    .into_iter()
-                    .map(|row| (RowName::of(table, &row.facts), row)),
-            );
+    for (name, row) in &rows.memory {
+        if !is_ours_to_keep(name, row) && !is_dropped(table, row, &rows.memory) {
+            let live = live_form(table, row).into_iter();
+            expected.extend(live.map(|row| (RowName::of(table, &row.facts), row)));
         }
     }
     let is_moved = |name: &RowName| {
@@ -140,26 +145,21 @@ fn differences(table: TableName, memory: &Rows, runtime: &Rows, moved: &BTreeSet
         });
     };
     for (name, row) in &expected {
-        match runtime.get(name) {
+        match rows.other.get(name) {
             None if is_moved(name) => {}
             None => find(name, "is in memory and not live"),
-            Some(live) if !same(table, row, &live.row, is_moved(name)) => {
+            Some(live) if !same(table, row, live, is_moved(name)) => {
                 find(name, "is another in memory than live");
             }
             Some(_) => {}
         }
     }
-    for (name, live) in runtime {
-        if !expected.contains_key(name) && !is_kept(name, &live.row) && !is_moved(name) {
+    for (name, live) in &rows.other {
+        if !expected.contains_key(name) && !is_ours_to_keep(name, live) && !is_moved(name) {
             find(name, "is live and not in memory");
         }
     }
     found
-}
-
-/// Marks and leases are kept apart.
-fn is_kept(name: &RowName, row: &Row) -> bool {
-    name.is_in(&QUERY_RULES) && is_ours_to_keep(name, row)
 }
 
 /// Whether the engine leaves a row out when it loads, which it says in its log only.
@@ -173,7 +173,7 @@ fn is_dropped(table: TableName, row: &Row, all: &Rows) -> bool {
         let writer = row.number("writer_hostgroup");
         return all
             .values()
-            .any(|other| other.row.number("reader_hostgroup") == writer);
+            .any(|other| other.number("reader_hostgroup") == writer);
     }
     *definition == USERS && row.number("default_hostgroup").is_some_and(|id| id < 0)
 }
@@ -268,26 +268,18 @@ fn same(table: TableName, expected: &Row, live: &Row, is_moved: bool) -> bool {
 }
 
 /// Variables with another value in memory than live. Those that are read at the start may wait for one.
-fn variables(session: &mut AdminSession, prefix: &str) -> Result<Vec<NotLive>, SessionError> {
-    let table = TableName::of(&GLOBAL_VARIABLES);
-    let memory = session.rows(table, Layer::Memory, None)?;
-    let runtime = session.rows(table, Layer::Runtime, None)?;
-    let mut found = Vec::new();
-    for (name, held) in &memory {
-        let Some(variable) = name.variable_name() else {
-            continue;
-        };
-        if !variable.starts_with(prefix) || is_at_start(variable) {
-            continue;
-        }
-        if runtime.get(name).is_none_or(|live| live.row != held.row) {
-            found.push(NotLive {
-                name: Some(name.clone()),
-                how: "is another in memory than live".to_owned(),
-            });
-        }
-    }
-    Ok(found)
+fn variables(rows: &Unlike) -> Vec<NotLive> {
+    let is_told = |name: &&RowName| {
+        name.variable_name()
+            .is_some_and(|variable| !is_at_start(variable))
+    };
+    let differ = rows.memory.keys().filter(is_told);
+    differ
+        .map(|name| NotLive {
+            name: Some(name.clone()),
+            how: "is another in memory than live".to_owned(),
+        })
+        .collect()
 }
 
 fn of_others(session: &mut AdminSession, table: &str) -> Result<Vec<NotLive>, SessionError> {
@@ -328,27 +320,29 @@ mod tests {
                 ("status".to_owned(), json!(status)),
             ]);
             let row = Row { facts, secret: None };
-            (RowName::of(table, &row.facts), Found { row, is_ours: true })
+            (RowName::of(table, &row.facts), row)
         });
         rows.collect()
     }
 
     #[test]
     fn a_writer_that_the_monitor_has_moved_is_displaced() {
+        let table = TableName::of(&SERVERS);
         let memory = servers(&[
             (10, "a", "ONLINE"),
             (11, "b", "online"),
             (30, "c", "ONLINE"),
             (11, "d", "OFFLINE_SOFT"),
         ]);
-        let runtime = servers(&[(10, "b", "ONLINE"), (11, "a", "ONLINE"), (11, "b", "SHUNNED")]);
+        let other = servers(&[(10, "b", "ONLINE"), (11, "a", "ONLINE"), (11, "b", "SHUNNED")]);
+        let rows = Unlike { table, memory, other };
         let moved = BTreeSet::from([10, 11]);
         assert_eq!(
-            misplaced(&memory, &runtime, &moved),
+            misplaced(&rows, &moved),
             ["a:3306 in hostgroup 10", "b:3306 in hostgroup 11"]
         );
         // None of that is staged by anybody; the server outside of these hostgroups is.
-        let found = differences(TableName::of(&SERVERS), &memory, &runtime, &moved);
+        let found = differences(&rows, &moved);
         let found: Vec<String> = found.iter().map(NotLive::to_string).collect();
         assert_eq!(found, ["mysql_servers (30, c, 3306) is in memory and not live"]);
     }

@@ -2,6 +2,7 @@
 
 mod applying;
 mod cluster;
+mod costs;
 mod everything;
 mod facts;
 mod faults;
@@ -10,5 +11,5 @@ mod passwords;
 mod prepared;
 mod random;
 mod rig;
-mod stores;
 mod staging;
+mod stores;

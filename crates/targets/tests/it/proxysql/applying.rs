@@ -101,3 +101,31 @@ fn what_others_have_staged_does_not_ride_along() {
         ["app", "geo"]
     );
 }
+
+#[test]
+fn a_row_that_the_engine_refuses_is_named_among_many() {
+    let Some(rig) = Rig::start("a row that a real ProxySQL refuses") else {
+        return;
+    };
+    rig.applied(&configuration(FIRST));
+    rig.run(&[
+        "CREATE TRIGGER no BEFORE INSERT ON mysql_query_rules WHEN NEW.rule_id = 257 BEGIN SELECT RAISE(ABORT, 'not this one'); END",
+    ]);
+    let rules: String = (200..300)
+        .map(|id| {
+            format!("  - {{rule_id: {id}, match_digest: '^SELECT', destination_hostgroup: 11, apply: 1}}\n")
+        })
+        .collect();
+    let mut target = rig.target();
+    let planned = plan(
+        &mut target,
+        &configuration(&format!("rules:\n{rules}")),
+        Some("shop"),
+    );
+    let report = apply(&planned, &mut target);
+    assert_eq!(report.outcome, Outcome::Restored, "{report:#?}");
+    let named = "writing mysql_query_rules (257): not this one";
+    assert!(report.message.starts_with(named), "{report:#?}");
+    let rules = "SELECT rule_id FROM mysql_query_rules WHERE rule_id > 0 ORDER BY rule_id";
+    assert_eq!(rig.lines(rules), ["100", "101"]);
+}

@@ -1,13 +1,10 @@
 //! A ProxySQL Cluster: one node is applied to, the others follow and know whose they are.
 
-use std::time::Duration;
-
-use shardwright_plan::Target;
-use shardwright_testkit::{ProxySql, configuration, eventually};
+use shardwright_plan::{Outcome, Target, apply};
+use shardwright_targets::proxysql::End;
+use shardwright_testkit::{Fault, Faulty, ProxySql, configuration};
 
 use super::rig::{Rig, plan};
-
-const PATIENCE: Duration = Duration::from_secs(90);
 
 /// Makes a cluster of nodes.
 fn join(nodes: &[&ProxySql]) {
@@ -55,15 +52,92 @@ fast_routing:
 ",
     );
     first.applied(&desired);
+    // Whoever applies waits for that: nobody has to wait afterwards.
     for peer in [&second, &third] {
         let mut target = peer.target();
-        eventually(PATIENCE, || {
-            !plan(&mut target, &desired, Some("shop")).has_changes()
-        });
+        assert!(!plan(&mut target, &desired, Some("shop")).has_changes());
         let observed = target.observe().unwrap();
         assert_eq!(observed.project.as_deref(), Some("shop"));
         assert_eq!(observed.generation, 1);
         let rules = "SELECT rule_id FROM runtime_mysql_query_rules ORDER BY rule_id";
         assert_eq!(peer.lines(rules), ["-10", "100"]);
     }
+}
+
+const ONE: &str = "rules: [{rule_id: 100, match_digest: '^SELECT', destination_hostgroup: 11, apply: 1}]";
+const OTHER: &str = "rules: [{rule_id: 100, match_digest: '^SELECT', destination_hostgroup: 20, apply: 1}]";
+
+#[test]
+fn a_peer_that_does_not_follow_is_named_by_the_report_and_the_record() {
+    let left_out = "a peer of a real ProxySQL that is gone";
+    let (Some(first), Some(second), Some(third)) = (
+        Rig::start_real(left_out),
+        Rig::start_real(left_out),
+        Rig::start_real(left_out),
+    ) else {
+        return;
+    };
+    join(&[first.real(), second.real(), third.real()]);
+    first.applied(&configuration(ONE));
+    let gone = third.proxysql.admin_address();
+    drop(third);
+    let mut target = first.target();
+    let planned = plan(&mut target, &configuration(OTHER), Some("shop"));
+    let report = apply(&planned, &mut target);
+    assert_eq!(report.outcome, Outcome::Unverified, "{report:#?}");
+    assert_eq!(report.outcome.exit_code(), 1);
+    let expected = format!("{gone} does not follow in mysql_query_rules");
+    assert_eq!(report.message, format!("generation 2 is live, but {expected}"));
+    let run = first.journal().runs().unwrap().pop().unwrap();
+    let said = format!("generation 2 is live and saved; {expected}");
+    assert_eq!(run.end(), Some((End::Applied, said.as_str())));
+    let rule = "SELECT destination_hostgroup FROM runtime_mysql_query_rules WHERE rule_id = 100";
+    assert_eq!(second.lines(rule), ["20"]);
+    // Modules that nodes do not take over from each other are not waited for.
+    first.run(&[
+        "SET admin-cluster_mysql_query_rules_diffs_before_sync=0",
+        "LOAD ADMIN VARIABLES TO RUNTIME",
+    ]);
+    first.applied(&configuration(ONE));
+}
+
+#[test]
+fn while_one_node_is_applied_to_another_one_is_not() {
+    let left_out = "two applies to a cluster of real ProxySQLs";
+    let (Some(first), Some(second)) = (Rig::start_real(left_out), Rig::start_real(left_out)) else {
+        return;
+    };
+    join(&[first.real(), second.real()]);
+    first.applied(&configuration(ONE));
+    let statements = {
+        let network = Faulty::start(first.proxysql.admin_address(), 0, None, false);
+        let mut target = first.target_at(&network.address.to_string(), Some("shop"), Default::default());
+        let planned = plan(&mut first.target(), &configuration(OTHER), Some("shop"));
+        assert_eq!(apply(&planned, &mut target).outcome, Outcome::Applied);
+        network.statements()
+    };
+    let load = statements
+        .iter()
+        .position(|text| text.starts_with("LOAD MYSQL QUERY RULES"));
+    // The first node's apply stops in the middle, and holds its lease.
+    let network = Faulty::start(
+        first.proxysql.admin_address(),
+        load.unwrap(),
+        Some(Fault::DiesBefore),
+        true,
+    );
+    let mut target = first.target_at(&network.address.to_string(), Some("shop"), Default::default());
+    let planned = plan(&mut first.target(), &configuration(ONE), Some("shop"));
+    assert_eq!(apply(&planned, &mut target).outcome, Outcome::Mixed);
+    let mut peer = second.target();
+    let planned = plan(&mut peer, &configuration(ONE), Some("shop"));
+    let report = apply(&planned, &mut peer);
+    assert_eq!(report.outcome, Outcome::Contended, "{report:#?}");
+    let node = first.proxysql.admin_address();
+    assert!(
+        report.message.contains(&format!("on its peer {node}")),
+        "{report:#?}"
+    );
+    let leases = "SELECT count(*) FROM mysql_query_rules WHERE rule_id = -1";
+    assert_eq!(second.lines(leases), ["0"]);
 }

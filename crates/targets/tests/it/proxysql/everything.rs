@@ -2,9 +2,10 @@
 
 use std::collections::BTreeMap;
 
-use shardwright_plan::{Outcome, apply};
+use shardwright_plan::{Facts, Outcome, apply};
 use shardwright_rules::Configuration;
 use shardwright_targets::emit::Ownership;
+use shardwright_targets::proxysql::{Live, Row, RowName};
 
 use super::rig::{Rig, effects, plan};
 use crate::emit::configuration::everything;
@@ -19,6 +20,21 @@ fn without_passwords() -> Configuration {
         monitor.password = None;
     }
     configuration
+}
+
+/// Its rows, without variables and without how the engine prints a rule anew.
+fn rules_and_objects(live: &Live) -> BTreeMap<RowName, Facts> {
+    // A server that is switched off for good is not live.
+    let is_off = |row: &Row| row.text("status") == "OFFLINE_HARD";
+    let rows = live
+        .rows()
+        .filter(|(name, found)| name.table.as_str() != "global_variables" && !is_off(&found.row));
+    let facts = rows.map(|(name, found)| {
+        let mut facts = found.row.facts.clone();
+        facts.retain(|column, value| !["digest", "re_modifiers"].contains(&column.as_str()) && value != "");
+        (name.clone(), facts)
+    });
+    facts.collect()
 }
 
 #[test]
@@ -41,6 +57,11 @@ fn every_table_and_column_goes_there_and_is_taken_away_again() {
         assert!(!again.has_changes(), "{turn}: {}", effects(&again));
         let status = target.status().unwrap();
         assert!(status.is_well(), "{turn}: {status:#?}");
+        // What runs is read as memory has it.
+        assert_eq!(
+            rules_and_objects(&target.running().unwrap()),
+            rules_and_objects(&target.read().unwrap())
+        );
         // And away with all of it.
         let empty = Configuration::empty(desired.engine);
         let mut target = rig.target_of(Some("shop"), ownership());

@@ -1,7 +1,10 @@
 //! An apply whose connection fails at any of its statements ends with the former state or the new one, and says which.
 //!
-//! `SHARDWRIGHT_FAULTS=1` tries every statement; otherwise a sample of them.
+//! `SHARDWRIGHT_FAULTS=1` tries every fault at every statement of every change below, more than 2,000, on several ProxySQLs at
+//! a time; otherwise a sample of the first change.
 
+use std::collections::BTreeMap;
+use std::sync::Mutex;
 use std::time::Duration;
 
 use shardwright_plan::{Outcome, apply};
@@ -31,6 +34,40 @@ rules:
 variables: {mysql-max_connections: '3000'}
 ";
 
+/// Changes: each from its first configuration to its second.
+const CHANGES: [(&str, &str); 8] = [
+    (OLD, NEW),
+    (NEW, OLD),
+    // Rules alone, fast routing alone, servers alone, users alone, variables alone, nothing and everything.
+    (
+        "rules: [{rule_id: 100, match_digest: '^SELECT', destination_hostgroup: 11, apply: 1}]",
+        "rules: [{rule_id: 100, match_digest: '^SELECT', destination_hostgroup: 21, apply: 1}]",
+    ),
+    (
+        "fast_routing: [{username: app, schemaname: s1, flagIN: 0, destination_hostgroup: 20}]",
+        "fast_routing: [{username: app, schemaname: s2, flagIN: 0, destination_hostgroup: 21}]",
+    ),
+    (
+        "hostgroups: {20: {weight: 5}}",
+        "hostgroups: {20: {host: elsewhere.db}, 21: {weight: 5}}",
+    ),
+    ("users: [app]", "users: [geo, web]"),
+    (
+        "variables: {mysql-max_connections: '2000'}",
+        "variables: {mysql-max_connections: '3000'}",
+    ),
+    ("users: []", NEW),
+];
+
+/// How many faults are tried at a time, each on a ProxySQL of its own: many of them only wait for an answer.
+const AT_A_TIME: usize = 4;
+/// The least that the long mode has to try.
+const MANY: usize = 2_000;
+
+fn tries_all() -> bool {
+    std::env::var_os("SHARDWRIGHT_FAULTS").is_some()
+}
+
 /// Everything that a run could change, in every layer, without the counts of generations.
 pub(crate) fn state(rig: &Rig) -> Vec<String> {
     let queries = [
@@ -42,11 +79,11 @@ pub(crate) fn state(rig: &Rig) -> Vec<String> {
     ];
     let mut state = Vec::new();
     for layer in ["", "runtime_", "disk."] {
-        for query in queries {
-            let mut lines = rig.lines(&format!("SELECT {}", query.replace("{}", layer)));
-            lines.sort_unstable();
-            state.extend(lines.into_iter().map(|line| format!("{layer}{line}")));
-        }
+        let statements = queries.map(|query| format!("SELECT {}", query.replace("{}", layer)));
+        let rows = rig.proxysql.run(&statements).unwrap().into_iter();
+        let mut lines: Vec<String> = rows.map(|row| format!("{layer}{row:?}")).collect();
+        lines.sort_unstable();
+        state.extend(lines);
     }
     state
 }
@@ -72,66 +109,128 @@ fn statements(rig: &Rig, new: &Configuration) -> Vec<String> {
     network.statements()
 }
 
-/// The state of the old configuration, which is there in the end, that of the new one, and the statements that lead to it.
-fn there_and_back(rig: &Rig, old: &Configuration, new: &Configuration) -> [Vec<String>; 3] {
-    rig.applied(old);
-    let before = state(rig);
-    let sent = statements(rig, new);
-    let after = state(rig);
-    assert_ne!(before, after);
-    rig.applied(old);
-    assert_eq!(state(rig), before);
-    [before, after, sent]
+/// A change, the states that it starts from and ends with, and the statements of its apply.
+struct Story {
+    old: Configuration,
+    new: Configuration,
+    before: Vec<String>,
+    after: Vec<String>,
+    sent: Vec<String>,
 }
 
-fn is_sampled(number: usize, statement: &str) -> bool {
-    let is_of_interest = statement.starts_with("LOAD") || statement.starts_with("SAVE MYSQL Q");
-    std::env::var_os("SHARDWRIGHT_FAULTS").is_some() || is_of_interest || number.is_multiple_of(29)
+impl Story {
+    /// Goes there, and back: the former state is there in the end.
+    fn of(rig: &Rig, (old, new): (&str, &str)) -> Self {
+        let (old, new) = (configuration(old), configuration(new));
+        rig.applied(&old);
+        let before = state(rig);
+        let sent = statements(rig, &new);
+        let after = state(rig);
+        assert_ne!(before, after);
+        rig.applied(&old);
+        assert_eq!(state(rig), before);
+        Self {
+            old,
+            new,
+            before,
+            after,
+            sent,
+        }
+    }
+
+    /// The faults that are tried, by the number of the statement.
+    fn faults(&self) -> Vec<(usize, Fault)> {
+        let all = || 0..self.sent.len();
+        if tries_all() {
+            return all()
+                .flat_map(|number| Fault::ALL.map(|fault| (number, fault)))
+                .collect();
+        }
+        let is_sampled = |number: &usize| {
+            let statement = &self.sent[*number];
+            let is_of_interest = statement.starts_with("LOAD") || statement.starts_with("SAVE MYSQL Q");
+            is_of_interest || number.is_multiple_of(13)
+        };
+        // Each statement meets one of them, in turns.
+        all()
+            .filter(is_sampled)
+            .zip(Fault::ALL.into_iter().cycle())
+            .collect()
+    }
+
+    /// One fault, at one statement. The former state is there before and afterwards.
+    fn meets(&self, rig: &Rig, number: usize, fault: Fault) -> Outcome {
+        let network = Faulty::start(rig.proxysql.admin_address(), number, Some(fault), false);
+        let mut target = through(rig, &network, Some(fault));
+        let planned = plan(&mut rig.target(), &self.new, Some("shop"));
+        let report = apply(&planned, &mut target);
+        let what = format!("{fault:?} at {number}: {}\n{report:#?}", self.sent[number]);
+        assert!(network.has_failed(), "{what}");
+        let now = state(rig);
+        match report.outcome {
+            Outcome::Applied | Outcome::Unverified => assert_eq!(now, self.after, "{what}"),
+            Outcome::Restored | Outcome::NotSent | Outcome::Contended => {
+                assert_eq!(now, self.before, "{what}")
+            }
+            _ => panic!("{what}"),
+        }
+        finish_if_open(rig, &what);
+        if now != self.before {
+            rig.applied(&self.old);
+            assert_eq!(state(rig), self.before, "{what}");
+        }
+        report.outcome
+    }
 }
 
 #[test]
 fn a_connection_that_fails_leaves_the_former_state_or_the_new_one() {
-    let Some(rig) = Rig::start("faults of the network between an apply and a real ProxySQL") else {
-        return;
+    let left_out = "faults of the network between an apply and a real ProxySQL";
+    let (changes, rigs) = match tries_all() {
+        true => (CHANGES.len(), AT_A_TIME),
+        false => (1, 1),
     };
-    let (old, new) = (configuration(OLD), configuration(NEW));
-    let [before, after, sent] = there_and_back(&rig, &old, &new);
-    let all = sent.iter().enumerate();
-    let numbers: Vec<usize> = all
-        .filter(|(number, statement)| is_sampled(*number, statement))
-        .map(|(number, _)| number)
-        .collect();
-    let mut ended = std::collections::BTreeMap::new();
-    for (turn, number) in numbers.into_iter().enumerate() {
-        let faults: &[Fault] = match std::env::var_os("SHARDWRIGHT_FAULTS") {
-            Some(_) => &Fault::ALL,
-            // Each statement meets one of them, in turns.
-            None => std::slice::from_ref(&Fault::ALL[turn % Fault::ALL.len()]),
-        };
-        for &fault in faults {
-            let network = Faulty::start(rig.proxysql.admin_address(), number, Some(fault), false);
-            let mut target = through(&rig, &network, Some(fault));
-            let planned = plan(&mut rig.target(), &new, Some("shop"));
-            let report = apply(&planned, &mut target);
-            let what = format!("{fault:?} at {number}: {}\n{report:#?}", sent[number]);
-            assert!(network.has_failed(), "{what}");
-            let now = state(&rig);
-            *ended
-                .entry((fault as usize, report.outcome as usize))
-                .or_insert(0) += 1;
-            match report.outcome {
-                Outcome::Applied | Outcome::Unverified => assert_eq!(now, after, "{what}"),
-                Outcome::Restored | Outcome::NotSent | Outcome::Contended => {
-                    assert_eq!(now, before, "{what}")
+    let rigs: Option<Vec<Rig>> = (0..rigs).map(|_| Rig::start(left_out)).collect();
+    let Some(rigs) = rigs else { return };
+    let mut ended: BTreeMap<String, usize> = BTreeMap::new();
+    for change in &CHANGES[..changes] {
+        let story = Story::of(&rigs[0], *change);
+        let faults = Mutex::new(story.faults().into_iter());
+        let next = || faults.lock().unwrap().next();
+        std::thread::scope(|scope| {
+            let tried = rigs.iter().map(|rig| {
+                let (story, next) = (&story, &next);
+                scope.spawn(move || {
+                    rig.applied(&story.old);
+                    let mut ended = Vec::new();
+                    while let Some((number, fault)) = next() {
+                        ended.push(format!("{fault:?}: {:?}", story.meets(rig, number, fault)));
+                    }
+                    ended
+                })
+            });
+            let tried: Vec<_> = tried.collect();
+            for tried in tried {
+                for outcome in tried.join().unwrap() {
+                    *ended.entry(outcome).or_default() += 1;
                 }
-                _ => panic!("{what}"),
             }
-            finish_if_open(&rig, &what);
-            rig.applied(&old);
-            assert_eq!(state(&rig), before, "{what}");
-        }
+        });
+        told(&ended);
     }
-    assert!(ended.values().sum::<usize>() > 10, "{ended:?}");
+    let all: usize = ended.values().sum();
+    assert!(
+        all >= if tries_all() { MANY } else { 10 },
+        "{all} faults: {ended:#?}"
+    );
+}
+
+/// How many faults ended how, for whoever looks at the long mode.
+fn told(ended: &BTreeMap<String, usize>) {
+    #[expect(clippy::print_stderr, reason = "the long mode takes half an hour")]
+    if tries_all() {
+        eprintln!("{} faults: {ended:?}", ended.values().sum::<usize>());
+    }
 }
 
 /// A run that could not even give its lease back stays open, and is taken back.
@@ -158,8 +257,13 @@ fn a_network_that_stays_broken_is_a_reported_mixture_that_is_finished_or_taken_b
     let Some(rig) = Rig::start("a lasting fault between an apply and a real ProxySQL") else {
         return;
     };
-    let (old, new) = (configuration(OLD), configuration(NEW));
-    let [before, after, sent] = there_and_back(&rig, &old, &new);
+    let Story {
+        old,
+        new,
+        before,
+        after,
+        sent,
+    } = Story::of(&rig, (OLD, NEW));
     for (word, way) in [
         ("LOAD MYSQL SERVERS", Way::Back),
         ("LOAD MYSQL QUERY RULES", Way::Forward),

@@ -1,11 +1,15 @@
 //! Prepared statements that clients hold while rules are loaded that would refuse their execution, which ends the engine.
 
+use std::time::Duration;
+
 use mysql::prelude::Queryable;
 use shardwright_plan::{Outcome, apply};
 use shardwright_rules::HostgroupId;
-use shardwright_testkit::{ClientOptions, MariaDb, Options, configuration, connect};
+use shardwright_testkit::{ClientOptions, MariaDb, Options, configuration, connect, eventually};
 
 use super::rig::{Rig, plan};
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 #[test]
 fn rules_that_would_end_the_engine_are_not_loaded_while_clients_hold_statements() {
@@ -45,14 +49,27 @@ fn rules_that_would_end_the_engine_are_not_loaded_while_clients_hold_statements(
     assert_eq!(hazards[0].code, "SW838");
     insta::assert_snapshot!(hazards[0].message);
     assert_eq!(apply(&planned, &mut target).outcome, Outcome::Refused);
+    // A drain that ends in vain changes nothing either, and gives the lease back.
+    target.drain(Duration::from_secs(1));
+    let report = apply(&planned, &mut target);
+    assert_eq!(report.outcome, Outcome::Refused, "{report:#?}");
+    assert!(
+        report.message.starts_with("SW838: after 1 s, clients hold"),
+        "{report:#?}"
+    );
+    let leases = "SELECT count(*) FROM mysql_query_rules WHERE rule_id = -1";
+    assert_eq!(rig.lines(leases), ["0"]);
     assert_eq!(client.exec_first::<u32, _, _>(&held, (3,)).unwrap(), Some(4));
-    // Once nobody holds it, the rules can come.
-    client.close(held).unwrap();
-    drop(client);
+    // Once nobody holds it, the rules come: the client goes while the apply waits under its lease.
     let mut target = rig.target();
-    let planned = shardwright_testkit::poll_until(std::time::Duration::from_secs(60), || {
-        let planned = plan(&mut target, &refusing, Some("shop"));
-        planned.targets[0].hazards.is_empty().then_some(planned)
+    target.drain(PATIENCE);
+    let report = std::thread::scope(|scope| {
+        let applying = scope.spawn(|| apply(&planned, &mut target));
+        eventually(PATIENCE, || rig.lines(leases) == ["1"]);
+        assert!(!applying.is_finished());
+        client.close(held).unwrap();
+        drop(client);
+        applying.join().unwrap()
     });
-    assert_eq!(apply(&planned.unwrap(), &mut target).outcome, Outcome::Applied);
+    assert_eq!(report.outcome, Outcome::Applied, "{report:#?}");
 }

@@ -1,0 +1,48 @@
+//! What the analysis warns of, found while the targets are asked.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+
+use shardwright_analysis::Finding;
+use shardwright_plan::{Hazard, Severity};
+use shardwright_rules::Configuration;
+
+/// The hazards of a configuration: being found, or found.
+pub(crate) enum Analysed {
+    Running(JoinHandle<Vec<Hazard>>),
+    Found(Vec<Hazard>),
+}
+
+impl Analysed {
+    /// Begins to look for them.
+    pub(crate) fn begin(configuration: &Arc<Configuration>) -> Self {
+        let configuration = Arc::clone(configuration);
+        Self::Running(thread::spawn(move || hazards(&configuration)))
+    }
+
+    /// What was found, as soon as everything is.
+    pub(crate) fn hazards(&mut self) -> Vec<Hazard> {
+        let found = match std::mem::replace(self, Self::Found(Vec::new())) {
+            Self::Running(running) => match running.join() {
+                Ok(found) => found,
+                Err(panic) => std::panic::resume_unwind(panic),
+            },
+            Self::Found(found) => found,
+        };
+        *self = Self::Found(found.clone());
+        found
+    }
+}
+
+/// What the analysis warns of travels with the plan.
+fn hazards(configuration: &Configuration) -> Vec<Hazard> {
+    let findings = shardwright_analysis::analyse(configuration);
+    let grave = |finding: &&Finding| finding.severity != Severity::Info;
+    let hazards = findings.iter().filter(grave).map(|finding| Hazard {
+        code: finding.code.to_string(),
+        severity: finding.severity,
+        message: finding.message.clone(),
+        address: finding.address.clone(),
+    });
+    hazards.collect()
+}
