@@ -56,7 +56,7 @@ const CHANGES: [(&str, &str); 8] = [
         "variables: {mysql-max_connections: '2000'}",
         "variables: {mysql-max_connections: '3000'}",
     ),
-    ("users: []", NEW),
+    ("{users: [], variables: {mysql-max_connections: '2000'}}", NEW),
 ];
 
 /// How many faults are tried at a time, each on a ProxySQL of its own: many of them only wait for an answer.
