@@ -9,7 +9,7 @@ use super::change::{Aside, Change};
 use super::hazards::codes;
 use super::journal::{End, Identity, JournalError, Phase, Run, RunRecord, unfinished};
 use super::live::Live;
-use super::mark::{Lease, Mark};
+use super::mark::{Lease, Mark, is_of_mark};
 use super::module::Module;
 use super::peers::behind;
 use super::row::RowName;
@@ -433,7 +433,7 @@ pub(super) fn live_and_saved(generation: u64, behind: &[String]) -> String {
 
 /// The fingerprint of the rows that changes leave, as their mark tells it.
 fn left_by(changes: &[Change]) -> String {
-    let marks = changes.iter().filter(|change| change.is_mark());
+    let marks = changes.iter().filter(|change| is_of_mark(change));
     let mut marks = marks.filter_map(|change| Mark::read(change.new.as_ref()?));
     marks.next().map(|mark| mark.rows).unwrap_or_default()
 }

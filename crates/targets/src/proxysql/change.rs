@@ -2,7 +2,6 @@
 
 use shardwright_rules::{Address, SecretReference};
 
-use super::mark::is_ours_to_keep;
 use super::row::{Row, RowName};
 
 /// A row that is different before and after.
@@ -45,12 +44,6 @@ pub(super) struct Shelved {
 }
 
 impl Change {
-    /// Whether it is about a mark or a lease, which are no rows of a configuration.
-    pub(super) fn is_mark(&self) -> bool {
-        let row = self.new.as_ref().or(self.old.as_ref());
-        row.is_some_and(|row| is_ours_to_keep(&self.name, row))
-    }
-
     /// The way back.
     pub(super) fn reversed(&self) -> Self {
         Self {

@@ -7,7 +7,7 @@ use super::change::Change;
 use super::ending::of_apply;
 use super::journal::{End, Journal, JournalError, Phase, Run, unfinished};
 use super::live::Live;
-use super::mark::Lease;
+use super::mark::{Lease, is_of_mark};
 use super::peers::behind;
 use super::row::Row;
 use super::run::{Fault, give_lease_back, modules, named, take_lease};
@@ -194,7 +194,7 @@ pub(super) fn of_journal(error: JournalError) -> Ending {
 /// Rows of a run that hold neither what was there before nor what it writes.
 pub(super) fn changed_by_others(live: &Live, changes: &[Change]) -> Vec<String> {
     let is_other = |change: &&Change| {
-        if change.is_at_start || change.is_mark() {
+        if change.is_at_start || is_of_mark(change) {
             return false;
         }
         let now = live.row(&change.name);

@@ -12,6 +12,7 @@ use shardwright_plan::Facts;
 use shardwright_rules::tables::QUERY_RULES;
 use shardwright_rules::{glob_matches, is_glob};
 
+use super::change::Change;
 use super::journal::Identity;
 use super::row::{KeyPart, Row, RowName, TableName};
 use crate::emit::{Numbers, Ownership};
@@ -176,6 +177,12 @@ impl fmt::Display for Lease {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "run {} of {}, since {}", self.run, self.by, self.since)
     }
+}
+
+/// Whether a change is about a mark or a lease, which are no rows of a configuration.
+pub(super) fn is_of_mark(change: &Change) -> bool {
+    let row = change.new.as_ref().or(change.old.as_ref());
+    row.is_some_and(|row| is_ours_to_keep(&change.name, row))
 }
 
 /// Whether a row is a mark or a lease by its number; what it says is read apart.

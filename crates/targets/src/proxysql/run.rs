@@ -7,7 +7,7 @@ use thiserror::Error;
 use super::change::{Aside, Change};
 use super::journal::{JournalError, Phase, Run};
 use super::live::Live;
-use super::mark::Lease;
+use super::mark::{Lease, is_of_mark};
 use super::module::Module;
 use super::peers::wait_for_newer;
 use super::row::{Row, RowName, TableName};
@@ -211,7 +211,7 @@ fn differing(session: &mut AdminSession, changes: &[Change], layer: Layer) -> Re
         let of_table = || changes.iter().filter(|change| change.name.table == table);
         let rows = read(session, table, layer, of_table().map(|change| &change.name))?;
         for change in of_table() {
-            if !change.is_mark() && rows.get(&change.name) != change.new.as_ref() {
+            if !is_of_mark(change) && rows.get(&change.name) != change.new.as_ref() {
                 differing.push(change.name.to_string());
             }
         }

@@ -9,7 +9,7 @@ use super::ending::of_apply;
 use super::finish::of_journal;
 use super::journal::{End, Run, RunRecord};
 use super::live::Live;
-use super::mark::{Lease, Mark};
+use super::mark::{Lease, Mark, is_of_mark};
 use super::run::named;
 use super::target::ProxySqlTarget;
 
@@ -114,7 +114,7 @@ impl ProxySqlTarget {
             .read()
             .map_err(|error| (Outcome::NotSent, error.to_string()))?;
         let changes = run.record.changes().into_iter();
-        let changes = changes.filter(|change| !change.is_mark());
+        let changes = changes.filter(|change| !is_of_mark(change));
         let changes: Vec<Change> = changes.map(|change| change.reversed().without_aside()).collect();
         let moved: Vec<String> = changes
             .iter()
