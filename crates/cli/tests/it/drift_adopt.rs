@@ -56,18 +56,37 @@ fn hand_edits_become_lines_of_the_files() {
     let written = rig.ends(0, &["drift", "--adopt"]);
     assert_eq!(written, shown);
     rig.ends(0, &["validate"]);
-    // What is left is the comment of the rule that came: no statement goes another way.
+    // The rule that came has no comment of ours: that is no difference.
     let left = rig.json(&["plan"]);
-    assert_eq!(left["meaning"]["answer"], "same", "{left}");
-    let addresses: Vec<&str> = left["effects"]
-        .as_array()
-        .unwrap()
-        .iter()
-        .map(|effect| effect["address"].as_str().unwrap())
-        .collect();
-    assert_eq!(addresses, ["query_rules.adopted.rules[0]"], "{left}");
+    assert_eq!(left["effects"], serde_json::json!([]), "{left}");
     rig.ends(0, &["apply", "--auto-approve"]);
     rig.ends(0, &["drift"]);
+}
+
+#[test]
+fn a_remark_is_no_difference_and_stays() {
+    let Some(rig) = Rig::start("remarks on rows of a real ProxySQL") else {
+        return;
+    };
+    rig.environment.write("topology/shop.yaml", TOPOLOGY).unwrap();
+    rig.ends(0, &["apply", "--auto-approve"]);
+    let edited = |sql: &str| {
+        rig.proxysql.run([sql, "LOAD MYSQL SERVERS TO RUNTIME"]).unwrap();
+    };
+    edited("UPDATE mysql_servers SET comment = 'ask Anna' WHERE hostname = 'two.db'");
+    rig.ends(0, &["diff"]);
+    edited("UPDATE mysql_servers SET weight = 5 WHERE hostname = 'two.db'");
+    let drift = rig.ends(2, &["drift"]);
+    assert!(drift.contains("live-ahead"), "{drift}");
+    assert!(!drift.contains("both"), "{drift}");
+    assert!(!drift.contains("comment"), "{drift}");
+    let adopted = rig.ends(0, &["drift", "--adopt"]);
+    assert!(adopted.contains("weight: 5"), "{adopted}");
+    rig.ends(0, &["diff"]);
+    rig.ends(0, &["apply", "--auto-approve"]);
+    let comment = "SELECT comment FROM mysql_servers WHERE hostname = 'two.db'";
+    let rows = rig.proxysql.run([comment]).unwrap();
+    assert_eq!(rows, [[Some("ask Anna".to_owned())]]);
 }
 
 #[test]

@@ -19,13 +19,16 @@ pub(super) fn changes(live: &Live, wanted: &Wanted) -> Vec<Change> {
             true => live.on_disk(name),
             false => live.row(name),
         };
-        let is_kept = old.is_some_and(|old| old == &wish.row || is_another_remark(old, &wish.row));
-        if !is_kept {
+        if old == Some(&wish.row) {
+            continue;
+        }
+        let new = old.map_or_else(|| wish.row.clone(), |old| in_place_of(name, old, &wish.row));
+        if old != Some(&new) {
             changes.push(Change {
                 name: name.clone(),
                 address: wish.address.clone(),
                 old: old.cloned(),
-                new: Some(wish.row.clone()),
+                new: Some(new),
                 reference: wish.reference.clone(),
                 is_at_start: wish.is_at_start,
                 aside: Aside::Nothing,
@@ -54,15 +57,44 @@ fn is_parked(name: &RowName, row: &Row) -> bool {
     name.is_in(&QUERY_RULES) && row.number("active") == Some(0) && named_by(row).is_none()
 }
 
-/// Whether two rows differ in their comment alone, and the live one has a comment that people wrote, or none. It stays until the
-/// row changes: a project that was read from a proxy changes nothing there by saying the same.
-fn is_another_remark(old: &Row, new: &Row) -> bool {
-    let without_comment = |row: &Row| {
-        let mut row = row.clone();
-        row.facts.shift_remove("comment");
-        row
+/// A wanted row in the place of one that is there, which keeps what is no difference. To ProxySQL a user without a default schema has
+/// an empty one. What people have remarked on servers, users and hostgroups stays. A rule that becomes another one gets our
+/// comment, as does a row without a comment; but none is a reason to change a row.
+fn in_place_of(name: &RowName, old: &Row, new: &Row) -> Row {
+    let keeps = |column: &str| match column {
+        "default_schema" => old.text(column).is_empty() && new.text(column).is_empty(),
+        "comment" => is_remark(old) && !name.is_in(&QUERY_RULES) && !old.text(column).is_empty(),
+        _ => false,
     };
-    named_by(old).is_none() && without_comment(old) == without_comment(new)
+    let row = merged(name, old, new, keeps);
+    match is_remark(old) && with_remark(name, old, &row) == *old {
+        true => old.clone(),
+        false => row,
+    }
+}
+
+/// Whether the comment of a row is not ours: people wrote it, or nobody did.
+pub(super) fn is_remark(row: &Row) -> bool {
+    named_by(row).is_none()
+}
+
+/// A wanted row with the comment of the one that is there.
+pub(super) fn with_remark(name: &RowName, old: &Row, new: &Row) -> Row {
+    merged(name, old, new, |column| column == "comment")
+}
+
+/// A row with some columns of the old one, in the order of its table.
+fn merged(name: &RowName, old: &Row, new: &Row, keeps: impl Fn(&str) -> bool) -> Row {
+    let columns = name.table.definition().columns.iter();
+    let facts = columns.filter_map(|column| {
+        let from = if keeps(column.name) { old } else { new };
+        let value = from.facts.get(column.name)?;
+        Some((column.name.to_owned(), value.clone()))
+    });
+    Row {
+        facts: facts.collect(),
+        secret: new.secret.clone(),
+    }
 }
 
 /// The object that a row names in its comment, as the rows that we write do.
@@ -102,4 +134,50 @@ pub(super) fn objects(live: &Live, wanted: &Wanted) -> (BTreeSet<Address>, BTree
             .collect(),
         wanted.rows.values().map(|wish| wish.address.clone()).collect(),
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use shardwright_rules::tables::{SERVERS, Table, USERS};
+
+    use super::*;
+    use crate::proxysql::row::TableName;
+
+    fn row(values: Value) -> Row {
+        let Value::Object(facts) = values else {
+            panic!("a row is an object")
+        };
+        Row { facts, secret: None }
+    }
+
+    fn placed(table: &'static Table, old: Value, new: Value) -> Row {
+        let (old, new) = (row(old), row(new));
+        in_place_of(&RowName::of(TableName::of(table), &old.facts), &old, &new)
+    }
+
+    #[test]
+    fn what_people_have_remarked_stays_and_is_no_difference() {
+        let ours = "clusters.a.servers.s1";
+        let server = |weight: i64, comment: &str| json!({"hostgroup_id": 1, "hostname": "a", "port": 3306, "weight": weight, "comment": comment});
+        let in_place = |old: &str, weight: i64| placed(&SERVERS, server(7, old), server(weight, ours));
+        assert_eq!(in_place("ask Anna", 7), row(server(7, "ask Anna")));
+        assert_eq!(in_place("ask Anna", 1), row(server(1, "ask Anna")));
+        assert_eq!(in_place("", 7), row(server(7, "")));
+        assert_eq!(in_place("", 1), row(server(1, ours)));
+        assert_eq!(in_place("clusters.b.servers.s1", 7), row(server(7, ours)));
+        let rule = |apply: i64, comment: &str| json!({"rule_id": 1, "apply": apply, "comment": comment});
+        let rules = |old: &str, apply: i64| placed(&QUERY_RULES, rule(1, old), rule(apply, "routes.a"));
+        assert_eq!(rules("reads", 1), row(rule(1, "reads")));
+        assert_eq!(rules("reads", 0), row(rule(0, "routes.a")));
+    }
+
+    #[test]
+    fn no_default_schema_is_an_empty_one() {
+        let old = json!({"username": "app", "backend": 1, "default_schema": "", "comment": ""});
+        let new = json!({"username": "app", "backend": 1, "comment": "users.app"});
+        assert_eq!(placed(&USERS, old.clone(), new), row(old.clone()));
+        let new = json!({"username": "app", "backend": 1, "default_schema": "shop", "comment": "users.app"});
+        assert_eq!(placed(&USERS, old, new.clone()), row(new));
+    }
 }

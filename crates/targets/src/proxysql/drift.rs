@@ -15,7 +15,7 @@ use shardwright_plan::{Action, Effect, Facts, RowKey, TargetError};
 use shardwright_rules::{Address, Configuration};
 
 use super::change::Change;
-use super::changes::changes;
+use super::changes::{changes, is_remark, with_remark};
 use super::effects::of_changes;
 use super::left::Left;
 use super::live::Live;
@@ -190,6 +190,7 @@ impl ProxySqlTarget {
         let observed = self.observed(live);
         let unfinished = self.unfinished_run(live.lease.as_ref());
         let told = Told {
+            wanted: &wanted,
             last,
             staged: not_live.iter().filter_map(|one| one.name.clone()).collect(),
             evidence,
@@ -276,6 +277,7 @@ enum Last {
 
 /// What decides about each difference.
 struct Told<'a> {
+    wanted: &'a Wanted,
     last: Last,
     staged: BTreeSet<RowName>,
     evidence: &'a Evidence,
@@ -333,7 +335,18 @@ impl Told<'_> {
             return Side::RepoAhead;
         }
         let differs = |row: &Option<Row>| left.differs(&change.name, row.as_ref().map(|row| &row.facts));
-        match (differs(&change.old), differs(&change.new)) {
+        // With which comment it was left tells nothing of the files.
+        let as_left =
+            |row: Option<&Row>| row.is_some() && !left.differs(&change.name, row.map(|row| &row.facts));
+        let stands = change
+            .old
+            .as_ref()
+            .filter(|old| is_remark(old))
+            .zip(change.new.as_ref());
+        let stands = stands.map(|(old, new)| with_remark(&change.name, old, new));
+        let written = self.wanted.rows.get(&change.name).map(|wish| &wish.row);
+        let is_new = differs(&change.new) && !as_left(stands.as_ref()) && !as_left(written);
+        match (differs(&change.old), is_new) {
             (true, false) => Side::LiveAhead,
             (false, true) => Side::RepoAhead,
             (true, true) => Side::Both,

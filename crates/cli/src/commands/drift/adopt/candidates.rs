@@ -205,6 +205,8 @@ fn changed(row: &Row<'_>, live: &Facts, configuration: &Configuration) -> Result
                 always.push(set(column, on.to_string()));
             }
             (_, "default_hostgroup") => always.extend(destination(row, value, configuration)?),
+            // It names the object that the row is of, or is a remark of somebody's, which stays.
+            (RowKey::Row { .. }, "comment") => {}
             (_, "password") => return Err("passwords are not written into files".to_owned()),
             (_, column) => return Err(format!("no field of the files says {column}")),
         }
