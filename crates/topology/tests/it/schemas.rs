@@ -262,10 +262,20 @@ fn defaults_are_what_is_meant_where_nothing_is_written() {
         *seen.entry(field).or_default() |= resolved.is_ok();
     }
     let root = schema::project();
-    for (path, changed) in with_defaults(&project, &root, &root) {
-        let resolved = resolve(&topology, &changed).expect("it has no errors");
-        assert_eq!(resolved.file, plain.file, "{path}");
-        seen.insert(path, true);
+    let mut shared = project.clone();
+    shared["project"] = json!("shop");
+    shared["state"] = json!({
+        "mysql": "state.db:3306/shardwright", "user": "state", "password": {"env": "A"}, "key": {"env": "B"},
+    });
+    for project in [project, shared] {
+        let plain = resolve(&topology, &project).expect("the sample has no errors");
+        for (path, changed) in with_defaults(&project, &root, &root) {
+            let resolved = resolve(&topology, &changed);
+            if let Ok(resolved) = &resolved {
+                assert_eq!(resolved.file, plain.file, "{path}");
+            }
+            *seen.entry(path).or_default() |= resolved.is_ok();
+        }
     }
     assert!(
         seen.values().all(|resolved| *resolved),
