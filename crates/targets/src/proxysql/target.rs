@@ -288,10 +288,7 @@ impl ProxySqlTarget {
         most_rules: usize,
         is_default: &dyn Fn(&str, &str) -> bool,
     ) -> Result<Routing, TargetError> {
-        let live = match self.seen.take() {
-            Some(live) => live,
-            None => self.read()?,
-        };
+        let live = self.last_seen()?;
         let prepared = self.prepare(&live, desired);
         let routing = prepared.map(|prepared| {
             let routes = |change: &Change| Module::of(&change.name) != Module::Servers;
@@ -370,10 +367,10 @@ impl ProxySqlTarget {
                 format!("{lease}, has not ended: shardwright apply --resume, or shardwright rollback");
             hazards.push(hazard(codes::UNFINISHED, Severity::Error, None, message));
         }
-        if !changes.is_empty() && self.staged.is_none() {
+        if !changes.is_empty() {
             let failed = |error: SessionError| self.error(&error.to_string());
             let mut session = self.connect().map_err(failed)?;
-            hazards.extend(beside(&mut session, desired, changes).map_err(failed)?);
+            hazards.extend(beside(&mut session, desired, changes, self.staged).map_err(failed)?);
         }
         let steps = vec![
             Step::CompareBase,
@@ -392,11 +389,12 @@ impl ProxySqlTarget {
     }
 }
 
-/// What others have staged, what the monitor has moved, and what clients hold, where the changes have to do with it.
+/// What others have staged and nobody has decided about, what the monitor has moved, and what clients hold, where the changes have to do with it.
 fn beside(
     session: &mut AdminSession,
     desired: &Configuration,
     changes: &[Change],
+    decided: Option<Staged>,
 ) -> Result<Vec<Hazard>, SessionError> {
     let mut hazards = Vec::new();
     let mut displaced = Vec::new();
@@ -404,7 +402,7 @@ fn beside(
     for module in &modules {
         let compared = Compared::read(session, *module)?;
         let rows: Vec<String> = compared.not_live().iter().map(NotLive::to_string).collect();
-        if !rows.is_empty() {
+        if decided.is_none() && !rows.is_empty() {
             hazards.push(staged(module.words(), &rows));
         }
         displaced.extend(compared.displaced());

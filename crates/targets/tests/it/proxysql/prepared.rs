@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
-use shardwright_plan::{Outcome, apply};
+use shardwright_plan::{Outcome, Staged, apply};
 use shardwright_rules::HostgroupId;
 use shardwright_testkit::{ClientOptions, MariaDb, Options, configuration, connect, eventually};
 
@@ -48,6 +48,11 @@ fn rules_that_would_end_the_engine_are_not_loaded_while_clients_hold_statements(
     assert_eq!(hazards.len(), 1, "{hazards:#?}");
     assert_eq!(hazards[0].code, "SW838");
     insta::assert_snapshot!(hazards[0].message);
+    // What becomes of rows that others have staged has nothing to do with it.
+    let mut taking = rig.target();
+    taking.take_staged(Some(Staged::Discard));
+    let beside = plan(&mut taking, &refusing, Some("shop"));
+    assert_eq!(beside.targets[0].hazards, *hazards);
     assert_eq!(apply(&planned, &mut target).outcome, Outcome::Refused);
     // A drain that ends in vain changes nothing either, and gives the lease back.
     target.drain(Duration::from_secs(1));
