@@ -193,6 +193,12 @@ impl ObjectDraft {
 }
 
 impl Draft {
+    /// The rules among which every statement begins.
+    pub fn entry_rules(&self) -> impl Iterator<Item = &RuleDraft> {
+        let rules = self.rules.iter();
+        rules.filter(|rule| rule.is_active && rule.flag_in == 0)
+    }
+
     /// The cluster and the role that a hostgroup has.
     pub fn place(&self, hostgroup: HostgroupId) -> Option<(&ClusterDraft, Role)> {
         self.clusters.iter().find_map(|cluster| {

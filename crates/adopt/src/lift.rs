@@ -220,12 +220,7 @@ impl Lifting<'_> {
         if self.draft.behind.is_some() {
             return None;
         }
-        let active = self
-            .draft
-            .rules
-            .iter()
-            .filter(|rule| rule.is_active && rule.flag_in == 0);
-        let active: Vec<u32> = active.map(|rule| rule.id).collect();
+        let active: Vec<u32> = self.draft.entry_rules().map(|rule| rule.id).collect();
         let mut runs: Vec<Vec<u32>> = vec![Vec::new()];
         for id in &active {
             match rules.contains(id) {

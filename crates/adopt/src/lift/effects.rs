@@ -26,11 +26,7 @@ struct Effect {
 pub(super) fn groups(draft: &Draft) -> Vec<Group> {
     let mut names = Names::default();
     let mut sections: BTreeMap<&'static [&'static str], BTreeMap<u32, ObjectDraft>> = BTreeMap::new();
-    for rule in draft
-        .rules
-        .iter()
-        .filter(|rule| rule.is_active && rule.flag_in == 0)
-    {
+    for rule in draft.entry_rules() {
         let Some(effect) = effect(draft, rule) else {
             continue;
         };

@@ -72,13 +72,7 @@ pub(super) fn groups(draft: &Draft) -> Vec<Group> {
 
 fn group(draft: &Draft, key: Key) -> Option<Group> {
     let mut units: BTreeMap<&str, Vec<u32>> = BTreeMap::new();
-    let active = || {
-        draft
-            .rules
-            .iter()
-            .filter(|rule| rule.is_active && rule.flag_in == 0)
-    };
-    for rule in active() {
+    for rule in draft.entry_rules() {
         if let Some((value, _)) = placed(draft, key, rule) {
             units.entry(value).or_insert_with(|| vec![rule.id]);
         }
@@ -86,7 +80,7 @@ fn group(draft: &Draft, key: Key) -> Option<Group> {
     if units.len() < 2 {
         return None;
     }
-    for rule in active() {
+    for rule in draft.entry_rules() {
         let own = key.of(&rule.row).and_then(|value| units.get_mut(value));
         let is_split = reader_of(draft, rule).is_some() || pinned(draft, key, rule).is_some();
         if let Some(unit) = own.filter(|_| is_split) {

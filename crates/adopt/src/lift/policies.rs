@@ -22,13 +22,7 @@ const MOST_EXCEPTIONS: usize = 16;
 /// One group for each cluster with readers.
 pub(super) fn groups(draft: &Draft) -> Vec<Group> {
     let mut rules: BTreeMap<&str, Vec<Vec<u32>>> = BTreeMap::new();
-    let active = || {
-        draft
-            .rules
-            .iter()
-            .filter(|rule| rule.is_active && rule.flag_in == 0)
-    };
-    for rule in active() {
+    for rule in draft.entry_rules() {
         if let Some(cluster) = reader_of(draft, rule) {
             rules.entry(&cluster.name).or_default().push(vec![rule.id]);
         }
@@ -36,7 +30,11 @@ pub(super) fn groups(draft: &Draft) -> Vec<Group> {
     for (cluster, reads) in &mut rules {
         let last = reads.last().map_or(0, |ids| ids[0]);
         let stays = |rule: &&RuleDraft| rule.id < last && exception(draft, cluster, rule).is_some();
-        let exceptions: Vec<Vec<u32>> = active().filter(stays).map(|rule| vec![rule.id]).collect();
+        let exceptions: Vec<Vec<u32>> = draft
+            .entry_rules()
+            .filter(stays)
+            .map(|rule| vec![rule.id])
+            .collect();
         if exceptions.len() * reads.len() <= MOST_EXCEPTIONS {
             reads.extend(exceptions);
             reads.sort_unstable();

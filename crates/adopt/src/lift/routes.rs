@@ -29,11 +29,9 @@ struct Route {
 
 /// One group: routes are in the order of their rules.
 pub(super) fn groups(draft: &Draft) -> Vec<Group> {
-    let active = draft
-        .rules
-        .iter()
-        .filter(|rule| rule.is_active && rule.flag_in == 0);
-    let taken = active.filter(|rule| end(draft, rule).is_some() && asks(draft, rule).is_some());
+    let taken = draft
+        .entry_rules()
+        .filter(|rule| end(draft, rule).is_some() && asks(draft, rule).is_some());
     let rules: Vec<Vec<u32>> = taken.map(|rule| vec![rule.id]).collect();
     if rules.is_empty() {
         return Vec::new();

@@ -6,11 +6,7 @@ use crate::draft::Draft;
 
 pub(super) fn groups(draft: &Draft) -> Vec<Group> {
     let mut groups = Vec::new();
-    for rule in draft
-        .rules
-        .iter()
-        .filter(|rule| rule.is_active && rule.flag_in == 0)
-    {
+    for rule in draft.entry_rules() {
         let row = &rule.row;
         let (Some(user), Some(limit_ms)) = (&row.username, row.timeout_ms) else {
             continue;
