@@ -170,7 +170,7 @@ fn in_etcd_with_certificates_b_ends_what_a_has_begun() {
     stranger.project(&proxysql.admin_address().to_string(), 1);
     let told = stranger.ends(1, &["history"]);
     assert!(
-        told.contains("state in https://127.0.0.1:") && told.contains("BadCertificate"),
+        told.contains("state in https://127.0.0.1:") && told.contains("`certificate` and `certificate_key`"),
         "{told}"
     );
 }

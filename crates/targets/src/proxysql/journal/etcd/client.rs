@@ -106,7 +106,7 @@ impl Client {
         token: Option<&str>,
         question: &Value,
     ) -> Result<Value, Failure> {
-        let elsewhere = |error: ureq::Error| Failure::Elsewhere(words(&error));
+        let elsewhere = |error: ureq::Error| Failure::Elsewhere(self.words(&error));
         let text = serde_json::to_vec(question).map_err(|error| Failure::Refused(error.to_string()))?;
         let mut request = agent.post(url).header("Content-Type", "application/json");
         if let Some(token) = token {
@@ -169,15 +169,28 @@ impl Client {
         }
         Ok(config.build())
     }
-}
 
-fn words(error: &ureq::Error) -> String {
-    match error {
-        ureq::Error::Timeout(_) => "no answer in time".to_owned(),
-        ureq::Error::Io(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
-            "connection refused: nothing listens there".to_owned()
+    /// Why there is no answer.
+    fn words(&self, error: &ureq::Error) -> String {
+        let ureq::Error::Io(cause) = error else {
+            return match error {
+                ureq::Error::Timeout(_) => "no answer in time".to_owned(),
+                other => other.to_string(),
+            };
+        };
+        if cause.kind() == io::ErrorKind::ConnectionRefused {
+            return "connection refused: nothing listens there".to_owned();
         }
-        other => other.to_string(),
+        // A server that wants a certificate refuses after the client's end of the handshake (TLS 1.3): its alert is read, or
+        // lost where the connection was closed before the question was written.
+        match self.state.certificate {
+            None if self.state.authorities.is_some() => {
+                format!(
+                    "{error}; where this etcd asks for a certificate, `certificate` and `certificate_key` beside `etcd` name one"
+                )
+            }
+            _ => error.to_string(),
+        }
     }
 }
 
