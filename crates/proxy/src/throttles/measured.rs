@@ -47,8 +47,8 @@ struct MeasuredServer {
     history: History,
     /// Transactions applied in a second, averaged over a short and over a long time; `None`: not known yet.
     speed: Option<[f64; 2]>,
-    /// The share of the time in flow control, averaged over the last looks.
-    flow_control: Option<f64>,
+    /// The share of the time in flow control: averaged over the last looks, and from the last one.
+    flow_control: Option<[f64; 2]>,
 }
 
 impl Measured {
@@ -81,17 +81,21 @@ impl Measured {
         let servers = self.servers();
         let worst = |readings: &mut dyn Iterator<Item = Reading>| readings.reduce(Reading::worst);
         let writers = || roles.writers().map(|writer| servers.get(writer));
-        let of_writers = |value: fn(&MeasuredServer, &SignalSource) -> Option<f64>| {
+        let of_writers = |known: &dyn Fn(&MeasuredServer) -> Option<Reading>| {
             let reading = |server: Option<&MeasuredServer>| {
                 let fresh = server.filter(|server| server.fresh(now).is_some());
-                let value = fresh.and_then(|server| value(server, source));
-                value.map_or(Reading::Unknown, Reading::of)
+                fresh.and_then(known).unwrap_or_default()
             };
             worst(&mut writers().map(reading)).unwrap_or_default()
         };
         match source {
-            SignalSource::Status(_) => of_writers(MeasuredServer::status),
-            SignalSource::FlowControl => of_writers(|server, _| server.flow_control),
+            SignalSource::Status(name) => of_writers(&|server| server.status(name).map(Reading::of)),
+            SignalSource::FlowControl => of_writers(&|server| {
+                // The average is on the way to what the last look has shown.
+                let [value, last] = server.flow_control?;
+                let outlook = Some(last);
+                Some(Reading::Known { value, outlook })
+            }),
             SignalSource::ReplicationLag => {
                 // Without a writer, nobody says what there is to apply.
                 let Some(writer) = writers().next() else {
@@ -128,7 +132,10 @@ impl MeasuredServer {
                 former + weight * (now - former)
             };
             let share = share(before.flow_control, measures.flow_control, step);
-            self.flow_control = share.map(|share| averaged(self.flow_control, share, AVERAGED_OVER));
+            self.flow_control = share.map(|share| {
+                let former = self.flow_control.map(|[average, _]| average);
+                [averaged(former, share, AVERAGED_OVER), share]
+            });
             if let (Some(before), Some(now)) = (&before.applied, &measures.applied) {
                 let applied = now.total().saturating_sub(before.total()) as f64 / step.as_secs_f64();
                 self.speed = Some([
@@ -146,13 +153,12 @@ impl MeasuredServer {
         (now.saturating_duration_since(*at) < FRESH_FOR).then_some((*at, measures))
     }
 
-    fn status(&self, source: &SignalSource) -> Option<f64> {
+    fn status(&self, name: &str) -> Option<f64> {
         let (_, measures) = self.last.as_ref()?;
-        let found = measures
-            .status
-            .iter()
-            .find(|(name, _)| name.eq_ignore_ascii_case(source_name(source)));
-        found.map(|(_, value)| *value)
+        let mut found = measures.status.iter();
+        found
+            .find(|(known, _)| known.eq_ignore_ascii_case(name))
+            .map(|(_, value)| *value)
     }
 
     /// How far it is behind a writer. A replica that does not say is broken, whatever its positions are.
@@ -194,12 +200,4 @@ impl MeasuredServer {
 fn share(before: Option<Duration>, now: Option<Duration>, step: Duration) -> Option<f64> {
     let grown = now?.checked_sub(before?)?;
     Some((grown.as_secs_f64() / step.as_secs_f64()).min(1.0))
-}
-
-/// The status variable of a signal.
-fn source_name(source: &SignalSource) -> &str {
-    match source {
-        SignalSource::Status(name) => name,
-        SignalSource::ReplicationLag | SignalSource::FlowControl => "",
-    }
 }

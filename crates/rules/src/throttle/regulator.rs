@@ -15,6 +15,9 @@
 //! Looks are uneven: a replica applies in bursts. So the proportional part is about the average of some looks, and is bounded by
 //! itself. Otherwise steps that cancel each other out use up what the delay may move at a time, and the integral part never acts.
 //!
+//! Flow control comes to rest nowhere between two levels: it is 0 as soon as the delay suffices. Its delay moves by
+//! rules of its own (`backoff.rs`), and the throttle stops when the delay has come down to the least.
+//!
 //! # Invariants
 //!
 //! The delay is 0 while the throttle is stopped, and within its range while it is started. A signal that is not known
@@ -26,8 +29,11 @@
 //! the delay doubles every half second or so, until the replica gets less than it applies. The outlook falls to 2 s; the delay
 //! stays near 14 ms, at which writers write as fast as the replica applies. The writers end: the lag falls below 1 s, stopped.
 
+mod backoff;
+
 use std::time::Duration;
 
+use self::backoff::{Backoff, Pressure};
 use super::{Reading, Signal, SignalSource, Throttle};
 use crate::OnUnknown;
 
@@ -50,8 +56,9 @@ pub struct Regulator {
     since: Option<Duration>,
     /// Milliseconds; 0 while stopped.
     delay_ms: f64,
-    /// When the signal was last known, and its distance from the middle, averaged.
+    /// When the signal was last known; its distance from the middle, averaged, or the share of flow control.
     last: Option<(Duration, f64)>,
+    backoff: Backoff,
 }
 
 /// A throttle has started or stopped.
@@ -94,6 +101,7 @@ impl Regulator {
         Self {
             delay_ms: within(throttle, self.delay_ms),
             last: None,
+            backoff: Backoff::default(),
             ..self.clone()
         }
     }
@@ -105,7 +113,9 @@ impl Regulator {
         let is_held = self.since.is_some_and(|since| at.saturating_sub(since) < hold);
         let change = match verdict(signal, reading) {
             Verdict::High if !self.is_started && !is_held => Some(Change::Started),
-            Verdict::Low if self.is_started && !is_held => Some(Change::Stopped),
+            Verdict::Low if self.is_started && !is_held && self.may_stop(throttle, signal) => {
+                Some(Change::Stopped)
+            }
             Verdict::Unknown if self.is_started && throttle.on_unknown == OnUnknown::Release => {
                 Some(Change::Released)
             }
@@ -115,6 +125,7 @@ impl Regulator {
             self.is_started = change == Change::Started;
             self.since = Some(at);
             self.last = None;
+            self.backoff = Backoff::default();
             self.delay_ms = match self.is_started {
                 true => within(throttle, f64::from(throttle.from_ms)),
                 false => 0.0,
@@ -124,7 +135,15 @@ impl Regulator {
         change
     }
 
+    /// Whether a low signal says that the throttle is needed no more. It does not where the throttle itself keeps it low.
+    fn may_stop(&self, throttle: &Throttle, signal: &Signal) -> bool {
+        signal.source != SignalSource::FlowControl || self.delay_ms <= within(throttle, 0.0)
+    }
+
     fn regulate(&mut self, throttle: &Throttle, signal: &Signal, at: Duration, reading: Reading) {
+        if signal.source == SignalSource::FlowControl {
+            return self.back_off(throttle, signal, at, reading);
+        }
         let middle = (signal.start_above.get() + signal.stop_below.get()) / 2.0;
         let (value, outlook) = match reading {
             Reading::Known { value, outlook } => (value, outlook.filter(|outlook| outlook.is_finite())),
@@ -144,7 +163,7 @@ impl Regulator {
             self.last = Some((at, distance));
             return;
         };
-        let step_s = at.saturating_sub(before_at).min(LONGEST_STEP).as_secs_f64();
+        let step_s = step_s(before_at, at);
         // What is measured is uneven: steps of it that cancel out must not use up what the delay may move.
         let smoothed = before + (distance - before) * (step_s / SMOOTHED_OVER_S).min(1.0);
         self.last = Some((at, smoothed));
@@ -153,11 +172,48 @@ impl Regulator {
                 true => gains.outgrown,
                 false => gains.proportional,
             };
-        let most = std::f64::consts::LN_2 * step_s / DOUBLES_IN_S;
+        let most = most(step_s);
         let wanted = (proportional * (smoothed - before)).clamp(-most, most)
             + gains.integral * distance.clamp(-gains.farthest, gains.farthest) * step_s;
         self.delay_ms = within(throttle, self.delay_ms * wanted.clamp(-most, most).exp());
     }
+
+    /// Moves the delay by the share of flow control: by its last look where that says more than the average.
+    fn back_off(&mut self, throttle: &Throttle, signal: &Signal, at: Duration, reading: Reading) {
+        let Some(average) = reading.value().filter(|_| self.is_started) else {
+            self.last = None;
+            return;
+        };
+        let share = match reading {
+            Reading::Known {
+                outlook: Some(outlook),
+                ..
+            } => outlook,
+            _ => average,
+        };
+        let Some((before_at, _)) = self.last.replace((at, share)) else {
+            return;
+        };
+        let pressure = match (share > signal.start_above.get(), average < signal.stop_below.get()) {
+            (true, _) => Pressure::TooMuch,
+            (false, true) => Pressure::Little,
+            (false, false) => Pressure::Allowed,
+        };
+        let step_s = step_s(before_at, at);
+        let wanted = self.backoff.step(pressure, share, at, step_s);
+        let most = most(step_s);
+        self.delay_ms = within(throttle, self.delay_ms * wanted.clamp(-most, most).exp());
+    }
+}
+
+/// The time from one look to the next that the delay is moved for.
+fn step_s(before: Duration, at: Duration) -> f64 {
+    at.saturating_sub(before).min(LONGEST_STEP).as_secs_f64()
+}
+
+/// The most that the logarithm of the delay moves in a time.
+fn most(step_s: f64) -> f64 {
+    std::f64::consts::LN_2 * step_s / DOUBLES_IN_S
 }
 
 /// A delay within the range of a throttle.

@@ -6,6 +6,7 @@ mod access;
 mod common;
 mod engine_rules;
 mod finders;
+mod flow_control;
 mod own_answers;
 mod prepared;
 mod regulated;
