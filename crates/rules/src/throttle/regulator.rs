@@ -194,7 +194,10 @@ impl Regulator {
         let Some((before_at, _)) = self.last.replace((at, share)) else {
             return;
         };
-        let pressure = match (share > signal.start_above.get(), average < signal.stop_below.get()) {
+        let pressure = match (
+            share > signal.start_above.get(),
+            average < signal.stop_below.get(),
+        ) {
             (true, _) => Pressure::TooMuch,
             (false, true) => Pressure::Little,
             (false, false) => Pressure::Allowed,

@@ -1,5 +1,6 @@
 //! Throttles on Galera's flow control, and a cluster whose slowest member stops the others when its queue is full.
 
+use std::collections::VecDeque;
 use std::time::Duration;
 
 use proptest::prelude::*;
@@ -41,10 +42,13 @@ struct Cluster {
     is_paused: bool,
     average: f64,
     written: f64,
+    /// Delays that clients do not know of yet: they wait in flow control.
+    delays: VecDeque<Duration>,
 }
 
 impl Cluster {
-    fn new(clients: u32, takes_s: f64, overload: f64) -> Self {
+    /// A delay has an effect so many ticks late.
+    fn new(clients: u32, takes_s: f64, overload: f64, late: usize) -> Self {
         let clients = f64::from(clients);
         Self {
             clients,
@@ -54,11 +58,14 @@ impl Cluster {
             is_paused: false,
             average: 0.0,
             written: 0.0,
+            delays: vec![Duration::ZERO; late].into(),
         }
     }
 
     /// What is known after a tick, and the share of flow control in it.
     fn tick(&mut self, delay: Duration) -> (Reading, f64) {
+        self.delays.push_back(delay);
+        let delay = self.delays.pop_front().unwrap_or_default();
         let steps = (TICK.as_secs_f64() / STEP_S) as u32;
         let mut paused = 0;
         for _ in 0..steps {
@@ -130,9 +137,10 @@ proptest! {
         clients in 1_u32..64,
         takes_ms in 0.5_f64..20.0,
         overload in 1.3_f64..40.0,
+        late in 0_usize..5,
     ) {
         prop_assume!(takes_ms * (overload - 1.0) > 2.0);
-        let cluster = Cluster::new(clients, takes_ms / 1000.0, overload);
+        let cluster = Cluster::new(clients, takes_ms / 1000.0, overload, late);
         // Half a queue takes a slower member so long that the least flow control is more than a hundredth of half a minute.
         prop_assume!(cluster.applies_per_s > 40.0);
         let mut regulated = Regulated::new(cluster);
@@ -148,7 +156,7 @@ proptest! {
     #[test]
     fn it_ends_after_the_load(takes_ms in 0.5_f64..20.0, overload in 1.3_f64..40.0) {
         prop_assume!(takes_ms * (overload - 1.0) > 2.0);
-        let mut regulated = Regulated::new(Cluster::new(16, takes_ms / 1000.0, overload));
+        let mut regulated = Regulated::new(Cluster::new(16, takes_ms / 1000.0, overload, 3));
         let throttle = on_flow_control(5_000);
         regulated.run(&throttle, 60);
         prop_assert!(regulated.regulator.is_started());
