@@ -153,7 +153,7 @@ fn report(plan: &Plan, rules: usize, samples: &[Sample]) -> Report {
             plan.shards
         ),
         parameters: json!({"shards": plan.shards, "rules": rules, "rounds": plan.rounds}),
-        table,
+        tables: vec![table],
         samples: samples.iter().map(|sample| json!(sample)).collect(),
         summary: json!(summary),
     }

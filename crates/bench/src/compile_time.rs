@@ -127,7 +127,7 @@ pub fn run(program: &Path, most: u32, mut progress: impl FnMut(&str)) -> Result<
         name: "compile",
         title: "`shardwright compile --emit json`, whole process, no lock file before".to_owned(),
         parameters: json!({"most_shards": most, "most_mib": MOST_MIB}),
-        table,
+        tables: vec![table],
         samples,
         summary: json!(summary),
     })

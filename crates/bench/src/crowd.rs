@@ -3,7 +3,6 @@
 //!
 //! Idle connections are opened before a run and closed behind it. Targets take turns within a round.
 
-use std::fs;
 use std::io;
 use std::time::Duration;
 
@@ -12,11 +11,12 @@ use serde_json::json;
 use shardwright_testkit::{ClientOptions, connect};
 
 use crate::BenchError;
-use crate::cpu_time::{cpu_time_of_group, processes_of_group};
+use crate::cpu_time::cpu_time_of_group;
 use crate::endpoint::Endpoint;
+use crate::group_status::{resident_kib, switches, threads};
 use crate::report::{Report, Table};
 use crate::statistics::Summary;
-use crate::sysbench::PointSelect;
+use crate::sysbench::{Load, Sysbench};
 
 /// Where clients connect, and the server that does the work.
 #[derive(Debug)]
@@ -37,7 +37,7 @@ pub struct Plan<'a> {
     /// How they log in.
     pub login: ClientOptions<'a>,
     /// The clients that work.
-    pub client: &'a PointSelect,
+    pub client: &'a Sysbench,
     /// How many rounds.
     pub rounds: u32,
     /// How long each target runs in a round.
@@ -87,17 +87,20 @@ fn measure(plan: &Plan<'_>, target: &Target, round: u32) -> Result<Sample, Bench
     for _ in 0..plan.idle {
         idle.push(connect(target.endpoint.address, plan.login)?);
     }
-    plan.client.run(target.endpoint.address, Duration::from_secs(1))?;
+    let load = Load::text();
+    plan.client
+        .run(target.endpoint.address, Duration::from_secs(1), &load)?;
     let spent = || -> io::Result<_> {
         let proxy = cpu_time_of_group(target.endpoint.group)?;
         Ok((cpu_time_of_group(target.server)?, proxy, switches(target.server)?))
     };
     let before = spent().map_err(failed())?;
-    let run = plan.client.run(target.endpoint.address, plan.duration)?;
+    let run = plan.client.run(target.endpoint.address, plan.duration, &load)?;
     let after = spent().map_err(failed())?;
     let queries = run.queries as f64;
     let per_statement =
         |after: Duration, before: Duration| after.saturating_sub(before).as_secs_f64() * 1e6 / queries;
+    let resident_mib = |group| Ok::<_, io::Error>(resident_kib(group)? as f64 / 1024.0);
     let of_proxy = |value: f64| if has_proxy { value } else { 0.0 };
     Ok(Sample {
         round,
@@ -107,45 +110,9 @@ fn measure(plan: &Plan<'_>, target: &Target, round: u32) -> Result<Sample, Bench
         proxy_cpu_us_per_statement: of_proxy(per_statement(after.1, before.1)),
         switches_per_statement: after.2.saturating_sub(before.2) as f64 / queries,
         server_resident_mib: resident_mib(target.server).map_err(failed())?,
-        server_threads: sum(target.server, "Threads:").map_err(failed())?,
+        server_threads: threads(target.server).map_err(failed())?,
         proxy_resident_mib: of_proxy(resident_mib(target.endpoint.group).map_err(failed())?),
     })
-}
-
-/// Context switches of all threads of a group so far.
-fn switches(group: u32) -> io::Result<u64> {
-    let mut count = 0;
-    for process in processes_of_group(group)? {
-        for task in fs::read_dir(format!("/proc/{process}/task"))? {
-            // A thread may end between two readings.
-            let Ok(status) = fs::read_to_string(task?.path().join("status")) else {
-                continue;
-            };
-            count +=
-                field(&status, "voluntary_ctxt_switches:") + field(&status, "nonvoluntary_ctxt_switches:");
-        }
-    }
-    Ok(count)
-}
-
-fn resident_mib(group: u32) -> io::Result<f64> {
-    Ok(sum(group, "VmRSS:")? as f64 / 1024.0)
-}
-
-/// A number in the status of the processes of a group (proc(5)), added up.
-fn sum(group: u32, name: &str) -> io::Result<u64> {
-    let mut total = 0;
-    for process in processes_of_group(group)? {
-        total += field(&fs::read_to_string(format!("/proc/{process}/status"))?, name);
-    }
-    Ok(total)
-}
-
-fn field(status: &str, name: &str) -> u64 {
-    let value = status.lines().find_map(|line| line.strip_prefix(name));
-    value
-        .and_then(|value| value.split_whitespace().next()?.parse().ok())
-        .unwrap_or(0)
 }
 
 fn report(plan: &Plan<'_>, samples: &[Sample]) -> Report {
@@ -204,7 +171,7 @@ fn report(plan: &Plan<'_>, samples: &[Sample]) -> Report {
         parameters: json!({
             "idle": plan.idle, "active": plan.client.threads, "rounds": plan.rounds, "seconds": plan.duration.as_secs(),
         }),
-        table,
+        tables: vec![table],
         samples: samples
             .iter()
             .map(|sample| serde_json::to_value(sample).expect("figures have a text"))

@@ -3,10 +3,9 @@
 use std::time::Duration;
 
 use clap::Args;
+use shardwright_bench::bundled::{Bundled, PASSWORD, SCHEMA, Setup, USER, filled};
 use shardwright_bench::{BenchError, Endpoint, Report, crowd};
 use shardwright_testkit::{MariaDb, Options};
-
-use crate::bundled::{Bundled, PASSWORD, SCHEMA, USER};
 
 /// Connections of the proxy to the server.
 const SHARED: u32 = 16;
@@ -59,9 +58,14 @@ pub(crate) fn run(arguments: &Arguments, progress: impl FnMut(&str)) -> Result<R
     );
     let mut clients = Vec::new();
     for server in [&alone, &pooled, &shared] {
-        clients.push(crate::bundled::filled(server, arguments.active, cores.clone())?);
+        clients.push(filled(server, arguments.active, cores.clone())?);
     }
-    let bundled = Bundled::start(&shared, Some(SHARED), &[format!("--max-connections={most}")])?;
+    let setup = Setup {
+        max_connections: Some(SHARED),
+        most_clients: Some(most),
+        ..Setup::default()
+    };
+    let bundled = Bundled::start(&crate::beside("shardwright")?, &shared, &setup)?;
     let direct = |name, server: &MariaDb| crowd::Target {
         endpoint: Endpoint::running(name, server.address(), server.process_id()),
         server: server.process_id(),

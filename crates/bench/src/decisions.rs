@@ -71,10 +71,17 @@ pub fn run(most: u32, mut progress: impl FnMut(&str)) -> Report {
         title: "time to decide `/* tenant=KEY */ SELECT id FROM t WHERE id=1`, random keys, lexing included"
             .to_owned(),
         parameters: json!({"repeats": REPEATS, "statements": STATEMENTS}),
-        table,
+        tables: vec![table],
         samples,
         summary: json!(summary),
     }
+}
+
+/// Nanoseconds for a decision of the bundled engine's routing table with so many shards, over the repeats.
+pub(crate) fn bundled_ns(shards: u32) -> Option<Summary> {
+    let table = RoutingTable::new(compiled(shards, EngineId::Bundled).configuration).prepared();
+    let statements = statements(shards, STATEMENTS);
+    Summary::of((0..REPEATS).map(|_| timed(&statements, |sql| dispatch(&table, sql))))
 }
 
 struct Measured {

@@ -4,17 +4,20 @@
 //! program is the only place that prints or writes them.
 
 pub mod apply_time;
+pub mod bundled;
 pub mod compile_time;
 mod cpu_time;
 pub mod crowd;
 pub mod decisions;
 mod endpoint;
 pub mod failover;
+mod group_status;
+pub mod instructions;
 pub mod lint_time;
 mod machine;
 pub mod once;
 pub mod passthrough;
-pub mod pinned_serial;
+pub mod peers;
 pub mod prove_time;
 pub mod proxysql;
 mod report;
@@ -27,13 +30,14 @@ pub mod test_time;
 pub mod traffic_rate;
 pub mod tree_costs;
 pub mod validate_time;
+mod wire_client;
 
 pub use cpu_time::{cpu_time_of_children, cpu_time_of_group, processes_of_group};
 pub use endpoint::Endpoint;
 pub use machine::Machine;
 pub use report::{Report, Table};
 pub use statistics::{Summary, growth};
-pub use sysbench::{PointSelect, SysbenchRun};
+pub use sysbench::{Histogram, Load, Place, Scripts, Sysbench, SysbenchRun};
 
 use std::io;
 

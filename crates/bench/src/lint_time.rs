@@ -117,7 +117,7 @@ pub fn run(shardwright: &Path, mut progress: impl FnMut(&str)) -> Result<Report,
         name: "lint",
         title: "The analysis of one configuration inside one process, and `shardwright lint`".to_owned(),
         parameters: json!({"repeats": REPEATS}),
-        table: figures.table,
+        tables: vec![figures.table],
         samples: figures.samples,
         summary: Value::Array(figures.summary),
     })

@@ -1,7 +1,6 @@
 //! The `bench` program: measures, prints a table, keeps every raw figure.
 
 mod apply_bench;
-mod bundled;
 mod crowd_bench;
 mod failover_bench;
 mod pattern_bench;
@@ -16,8 +15,8 @@ use std::process::ExitCode;
 
 use clap::{Parser, Subcommand};
 use shardwright_bench::{
-    BenchError, Report, compile_time, decisions, lint_time, once, prove_time, test_time, traffic_rate,
-    tree_costs, validate_time,
+    BenchError, Report, compile_time, decisions, instructions, lint_time, once, prove_time, test_time,
+    traffic_rate, tree_costs, validate_time,
 };
 
 /// Measurements of shardwright, run as `cargo xtask bench`. Raw figures go to docs/benchmarks/NAME.json.
@@ -34,8 +33,10 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Benchmark {
-    /// Time and processor time that a proxy adds to a point select, beside a raw TCP passthrough.
+    /// The bundled proxy beside a raw passthrough, HAProxy and ProxySQL: statements, connections, results, many clients.
     Proxy(proxy_bench::Arguments),
+    /// Instructions of the proxy's own for a point select, counted by callgrind: the same on a quiet machine and on a busy one.
+    Instructions,
     /// Statements per second, and what the server spends on them, with 2,000 clients of which 200 work: a thread for each
     /// connection, a pool of threads, and connections that a proxy shares.
     Crowd(crowd_bench::Arguments),
@@ -112,7 +113,13 @@ impl Benchmark {
     /// Measures; `keep` gets each report as soon as there is one.
     fn run(&self, keep: impl Fn(&Report) -> Result<(), BenchError>) -> Result<(), BenchError> {
         let report = match self {
-            Self::Proxy(options) => proxy_bench::run(options, progress)?,
+            Self::Proxy(options) => return proxy_bench::run(options, keep, progress),
+            Self::Instructions => {
+                let plan = instructions::Plan {
+                    shardwright: beside("shardwright")?,
+                };
+                instructions::run(&plan, progress)?
+            }
             Self::Crowd(options) => crowd_bench::run(options, progress)?,
             Self::Failover(options) => failover_bench::run(options, progress)?,
             Self::Scaling(options) => scaling_bench::run(options, progress)?,

@@ -1,15 +1,34 @@
 //! A raw TCP passthrough: what any proxy on this kernel has to pay, as the floor of comparisons.
 //!
-//! One thread, level-triggered epoll, one shared buffer; per message and direction one `epoll_wait`, one `read` and
-//! one `write`. It knows nothing of the protocol.
+//! Threads with level-triggered epoll and one buffer each; per message and direction one `epoll_wait`, one `read` and one
+//! `write`. It knows nothing of the protocol. A thread of its own accepts connections and hands them to the others in turn, so
+//! that all have equally many.
 
 use std::io::{self, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
 
+use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollFlags, EpollTimeout};
 
-const BUFFER: usize = 64 << 10;
-const LISTENER: u64 = u64::MAX;
+/// How it copies.
+#[derive(Debug, Clone, Copy)]
+pub struct Options {
+    /// Threads that copy.
+    pub threads: usize,
+    /// Bytes that one `read` may take.
+    pub buffer: usize,
+}
+
+impl Default for Options {
+    fn default() -> Self {
+        Self {
+            threads: 1,
+            buffer: 64 << 10,
+        }
+    }
+}
 
 /// One direction's bytes that the receiver would not take yet; while there are any, its sender is not read.
 type Pending = Vec<u8>;
@@ -28,78 +47,97 @@ enum Outcome {
     Closed,
 }
 
+/// One thread's connections.
+struct Worker {
+    epoll: Epoll,
+    /// Locked by the thread while it copies, and for a moment by the one that accepts.
+    pairs: Mutex<Vec<Option<Pair>>>,
+}
+
 /// Joins each connection accepted by `listener` with a new one to `server`, until an error of the listener.
 ///
 /// # Errors
-/// Those of the listener and of epoll; a connection's own errors only close that connection.
-pub fn serve(listener: &TcpListener, server: SocketAddr) -> io::Result<()> {
-    listener.set_nonblocking(true)?;
-    let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
-    epoll.add(listener, EpollEvent::new(EpollFlags::EPOLLIN, LISTENER))?;
-    let mut pairs: Vec<Option<Pair>> = Vec::new();
-    let mut buffer = vec![0; BUFFER];
-    let mut events = [EpollEvent::empty(); 64];
-    loop {
-        let ready = match epoll.wait(&mut events, EpollTimeout::NONE) {
-            Ok(ready) => ready,
-            Err(nix::errno::Errno::EINTR) => continue,
-            Err(error) => return Err(error.into()),
-        };
-        let mut closed = Vec::new();
-        for event in &events[..ready] {
-            if event.data() == LISTENER {
-                accept(&epoll, listener, server, &mut pairs)?;
-                continue;
-            }
-            let (slot, side) = place(event.data());
-            let Some(pair) = pairs[slot].as_mut() else {
-                continue;
-            };
-            match pair.advance(&epoll, slot, side, event.events(), &mut buffer) {
-                Ok(Outcome::Open) => {}
-                // Closing the sockets takes them out of the epoll set. The slot is freed after this batch, in which
-                // events of the closed sockets may follow.
-                Ok(Outcome::Closed) | Err(_) => closed.push(slot),
-            }
-        }
-        for slot in closed {
-            pairs[slot] = None;
+/// Those of the listener, of epoll and of starting threads; a connection's own errors only close that connection.
+pub fn serve(listener: &TcpListener, server: SocketAddr, options: Options) -> io::Result<()> {
+    let mut workers = Vec::new();
+    for _ in 0..options.threads.max(1) {
+        let worker = Arc::new(Worker {
+            epoll: Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?,
+            pairs: Mutex::default(),
+        });
+        let copying = Arc::clone(&worker);
+        thread::Builder::new()
+            .name("copies".to_owned())
+            .spawn(move || copying.copy(options.buffer))?;
+        workers.push(worker);
+    }
+    for worker in workers.iter().cycle() {
+        match listener.accept() {
+            // A server that refuses the connection closes the client's.
+            Ok((client, _)) => match TcpStream::connect(server) {
+                Ok(server) => worker.adopt([client, server])?,
+                Err(_) => continue,
+            },
+            Err(error) if error.kind() == ErrorKind::ConnectionAborted => {}
+            Err(error) => return Err(error),
         }
     }
+    Ok(())
 }
 
-fn accept(
-    epoll: &Epoll,
-    listener: &TcpListener,
-    server: SocketAddr,
-    pairs: &mut Vec<Option<Pair>>,
-) -> io::Result<()> {
-    let client = match listener.accept() {
-        Ok((client, _)) => client,
-        Err(error) if matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::ConnectionAborted) => {
-            return Ok(());
+impl Worker {
+    /// Copies until epoll fails, which it does only where this program is wrong.
+    fn copy(&self, buffer: usize) -> io::Result<()> {
+        let mut buffer = vec![0; buffer];
+        let mut events = [EpollEvent::empty(); 64];
+        loop {
+            let ready = match self.epoll.wait(&mut events, EpollTimeout::NONE) {
+                Ok(ready) => ready,
+                Err(Errno::EINTR) => continue,
+                Err(error) => return Err(error.into()),
+            };
+            let mut pairs = self.pairs();
+            let mut closed = Vec::new();
+            for event in &events[..ready] {
+                let (slot, side) = place(event.data());
+                let Some(pair) = pairs[slot].as_mut() else {
+                    continue;
+                };
+                match pair.advance(&self.epoll, slot, side, event.events(), &mut buffer) {
+                    Ok(Outcome::Open) => {}
+                    // Closing the sockets takes them out of the epoll set. The slot is freed after this batch, in which
+                    // events of the closed sockets may follow.
+                    Ok(Outcome::Closed) | Err(_) => closed.push(slot),
+                }
+            }
+            for slot in closed {
+                pairs[slot] = None;
+            }
         }
-        Err(error) => return Err(error),
-    };
-    // A server that refuses the connection closes the client's.
-    let Ok(server) = TcpStream::connect(server) else {
-        return Ok(());
-    };
-    let slot = pairs.iter().position(Option::is_none).unwrap_or_else(|| {
-        pairs.push(None);
-        pairs.len() - 1
-    });
-    let sockets = [client, server];
-    for (side, socket) in sockets.iter().enumerate() {
-        socket.set_nonblocking(true)?;
-        socket.set_nodelay(true)?;
-        epoll.add(socket, EpollEvent::new(EpollFlags::EPOLLIN, token(slot, side)))?;
     }
-    pairs[slot] = Some(Pair {
-        sockets,
-        pending: [Vec::new(), Vec::new()],
-    });
-    Ok(())
+
+    fn pairs(&self) -> MutexGuard<'_, Vec<Option<Pair>>> {
+        self.pairs.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn adopt(&self, sockets: [TcpStream; 2]) -> io::Result<()> {
+        let mut pairs = self.pairs();
+        let slot = pairs.iter().position(Option::is_none).unwrap_or_else(|| {
+            pairs.push(None);
+            pairs.len() - 1
+        });
+        for (side, socket) in sockets.iter().enumerate() {
+            socket.set_nonblocking(true)?;
+            socket.set_nodelay(true)?;
+            self.epoll
+                .add(socket, EpollEvent::new(EpollFlags::EPOLLIN, token(slot, side)))?;
+        }
+        pairs[slot] = Some(Pair {
+            sockets,
+            pending: [Vec::new(), Vec::new()],
+        });
+        Ok(())
+    }
 }
 
 fn token(slot: usize, side: usize) -> u64 {
@@ -188,7 +226,17 @@ mod tests {
         });
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
-        thread::spawn(move || serve(&listener, server).unwrap());
+        thread::spawn(move || {
+            serve(
+                &listener,
+                server,
+                Options {
+                    threads: 2,
+                    ..Options::default()
+                },
+            )
+            .unwrap()
+        });
         address
     }
 

@@ -86,7 +86,7 @@ pub fn run(only: &str, mut progress: impl FnMut(&str)) -> Result<Report, BenchEr
         name: "prove",
         title: "Comparisons with the default budget, inside one process".to_owned(),
         parameters: json!({"repeats": REPEATS}),
-        table,
+        tables: vec![table],
         samples,
         summary: Value::Array(summary),
     })

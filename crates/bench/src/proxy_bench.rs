@@ -1,87 +1,71 @@
-//! `bench proxy`: the servers, the proxies and the plan of a pinned serial measurement.
+//! `bench proxy`: which rows are measured, on what, and for how long.
 
-use std::process::Command;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use serde_json::json;
-use shardwright_bench::{BenchError, Endpoint, Report, pinned_serial};
-use shardwright_testkit::{MariaDb, Options};
-
-use crate::bundled::{Bundled, PASSWORD, SCHEMA, USER};
+use clap::builder::PossibleValuesParser;
+use shardwright_bench::failover::Programs;
+use shardwright_bench::{BenchError, Report, peers};
 
 #[derive(Args)]
 pub(crate) struct Arguments {
-    /// A proxy to measure: a command for /bin/sh that starts it in the foreground and prints a line with listen=ADDR.
-    /// {server}, {user}, {password} and {schema} are replaced. Repeatable.
-    #[arg(long = "start", value_name = "NAME=COMMAND", value_parser = name_and_value)]
-    start: Vec<(String, String)>,
-    /// How many rounds.
-    #[arg(long, default_value_t = Self::default().rounds)]
+    /// Only these rows.
+    #[arg(long, value_name = "ROW", value_delimiter = ',', value_parser = PossibleValuesParser::new(peers::names()))]
+    only: Vec<String>,
+    /// How often each target has its turn.
+    #[arg(long, default_value_t = Self::default().rounds, value_parser = clap::value_parser!(u32).range(1..))]
     rounds: u32,
-    /// Seconds per target and round.
+    /// Seconds of each turn.
     #[arg(long, default_value_t = Self::default().seconds)]
     seconds: u64,
-    /// The core for server, proxy and client.
+    /// The core of rows that are pinned to one.
     #[arg(long, default_value_t = Self::default().core)]
     core: u32,
+    /// The ProxySQL (2.7); without it, it is left out.
+    #[arg(long, env = "PROXYSQL_BIN")]
+    proxysql: Option<PathBuf>,
 }
 
 impl Default for Arguments {
     fn default() -> Self {
         Self {
-            start: Vec::new(),
+            only: Vec::new(),
             rounds: 5,
-            seconds: 4,
+            seconds: 3,
             core: 0,
+            proxysql: std::env::var_os("PROXYSQL_BIN").map(PathBuf::from),
         }
     }
 }
 
-fn name_and_value(text: &str) -> Result<(String, String), String> {
-    let (name, value) = text.split_once('=').ok_or("expected NAME=COMMAND")?;
-    Ok((name.to_owned(), value.to_owned()))
-}
-
-pub(crate) fn run(arguments: &Arguments, progress: impl FnMut(&str)) -> Result<Report, BenchError> {
-    let cores = arguments.core.to_string();
-    let wrapper = ["taskset", "-c", &cores].map(str::to_owned).to_vec();
-    let server = MariaDb::start(Options {
-        wrapper,
-        ..Options::default()
-    })?;
-    let client = crate::bundled::filled(&server, 1, cores)?;
-
-    let direct = Endpoint::running("direct", server.address(), server.process_id());
-    let mut raw = Command::new(crate::beside("passthrough")?);
-    let floor = Endpoint::start("raw TCP", raw.arg("--server").arg(server.address().to_string()))?;
-    let bundled = Bundled::start(&server, None, &[])?;
-    let mut proxies = vec![bundled.endpoint()];
-    for (name, command) in &arguments.start {
-        let command = command
-            .replace("{server}", &server.address().to_string())
-            .replace("{user}", USER)
-            .replace("{password}", PASSWORD)
-            .replace("{schema}", SCHEMA);
-        proxies.push(Endpoint::start(
-            name,
-            Command::new("/bin/sh").args(["-c", &command]),
-        )?);
-    }
-    let version = server
-        .run("SELECT VERSION()")?
-        .concat()
-        .into_iter()
-        .flatten()
-        .next();
-    let plan = pinned_serial::Plan {
-        direct: &direct,
-        floor: &floor,
-        proxies: &proxies,
-        client: &client,
+/// Measures, and hands the report to `keep`; rows that could not be measured are an error behind that.
+pub(crate) fn run(
+    arguments: &Arguments,
+    keep: impl FnOnce(&Report) -> Result<(), BenchError>,
+    progress: impl Fn(&str),
+) -> Result<(), BenchError> {
+    let plan = peers::Plan {
+        programs: Programs {
+            shardwright: crate::beside("shardwright")?,
+            proxysql: arguments
+                .proxysql
+                .clone()
+                .filter(|path| !path.as_os_str().is_empty()),
+        },
+        passthrough: crate::beside("passthrough")?,
+        only: arguments.only.clone(),
         rounds: arguments.rounds,
-        duration: Duration::from_secs(arguments.seconds),
-        about: json!({"server": version, "client": "sysbench oltp_point_select", "started": arguments.start}),
+        duration: Duration::from_secs(arguments.seconds.max(1)),
+        core: arguments.core,
     };
-    pinned_serial::run(&plan, progress)
+    let measured = peers::run(&plan, progress);
+    keep(&measured.report)?;
+    if measured.failed.is_empty() {
+        return Ok(());
+    }
+    Err(BenchError::Output {
+        what: "rows that could not be measured".to_owned(),
+        output: measured.failed.join("\n"),
+    })
 }

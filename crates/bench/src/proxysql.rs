@@ -11,8 +11,10 @@ mod rule_sets;
 mod summary;
 
 pub(crate) use costs::LONG_READ;
+use std::net::SocketAddr;
 use std::path::PathBuf;
 
+use mysql::Conn;
 use shardwright_rules::RegexEngine;
 use shardwright_testkit::{MariaDb, Options};
 
@@ -21,7 +23,8 @@ use crate::{BenchError, Report};
 use prices::{FitError, Fitted};
 use process::ProxySql;
 use rounds::Client;
-use rule_sets::{Layout, PASSWORD, RuleSet, USER};
+pub(crate) use rule_sets::Layout;
+use rule_sets::{PASSWORD, RuleSet, USER};
 
 /// Most shards of a measurement.
 pub const MOST_SHARDS: u32 = rounds::MOST_SHARDS;
@@ -84,4 +87,18 @@ pub fn run(plan: &Plan, progress: impl FnMut(&str)) -> Result<Measured, BenchErr
     let load = |set: &RuleSet| admin::load(&mut connection, &set.script, set.rules);
     let samples = rounds::run(&sets, plan.rounds, &client, load, progress)?;
     Ok(summary::measured(plan, version, &sets, &samples))
+}
+
+/// Loads the rules of that layout by an admin port, with their user and the server at `backend`.
+///
+/// # Errors
+/// A statement is refused, or not every rule is live.
+pub(crate) fn load_rule_set(
+    admin: &mut Conn,
+    layout: Layout,
+    shards: u32,
+    backend: SocketAddr,
+) -> Result<(), BenchError> {
+    let set = rule_sets::rule_set(layout, shards, backend, RegexEngine::Pcre)?;
+    admin::load(admin, &set.script, set.rules)
 }

@@ -71,8 +71,8 @@ pub struct Report {
     pub title: String,
     /// What was varied or chosen: durations, repeats, versions.
     pub parameters: Value,
-    /// The summary.
-    pub table: Table,
+    /// The summary, in one table or several.
+    pub tables: Vec<Table>,
     /// Every measurement, in the order it was taken.
     pub samples: Vec<Value>,
     /// The figures the table shows, as numbers.
@@ -81,7 +81,11 @@ pub struct Report {
 
 impl fmt::Display for Report {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
-        writeln!(out, "{}: {}\n\n{}", self.name, self.title, self.table)
+        writeln!(out, "{}: {}", self.name, self.title)?;
+        for table in &self.tables {
+            write!(out, "\n{table}")?;
+        }
+        writeln!(out)
     }
 }
 
@@ -139,7 +143,7 @@ mod tests {
             name: "sample",
             title: "nothing".to_owned(),
             parameters: json!({"repeats": 2}),
-            table: Table::new(["a"]),
+            tables: vec![Table::new(["a"])],
             samples: vec![json!({"us": 1.5}), json!({"us": 2.5})],
             summary: json!({"us": 2.0}),
         };

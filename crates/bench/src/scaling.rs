@@ -14,6 +14,7 @@ use crate::failover::proxies::InFront;
 use crate::failover::servers::Servers;
 use crate::failover::{Cluster, PASSWORD, Programs, Proxy, SCHEMA, USER};
 use crate::statistics::Summary;
+use crate::sysbench::Histogram;
 use crate::{BenchError, Report, Table};
 
 /// Rows of the table.
@@ -187,26 +188,8 @@ fn parse(output: &str) -> Option<(f64, f64, f64, u64)> {
     let events: f64 = after("total number of events:")?.parse().ok()?;
     let seconds: f64 = after("total time:")?.strip_suffix('s')?.parse().ok()?;
     let errors = after("ignored errors:")?.parse().ok()?;
-    // `       0.123 |****           12`
-    let buckets: Vec<(f64, u64)> = output
-        .lines()
-        .filter_map(|line| {
-            let (value, rest) = line.split_once('|')?;
-            Some((
-                value.trim().parse().ok()?,
-                rest.split_whitespace().last()?.parse().ok()?,
-            ))
-        })
-        .collect();
-    let total: u64 = buckets.iter().map(|(_, count)| count).sum();
-    let percentile = |share: f64| {
-        let mut left = (total as f64 * share).ceil() as u64;
-        let reached = buckets.iter().find(|(_, count)| {
-            left = left.saturating_sub(*count);
-            left == 0
-        });
-        reached.map(|(value, _)| *value)
-    };
+    let latencies = Histogram::parse(output);
+    let percentile = |share| latencies.percentile(share);
     Some((events / seconds, percentile(0.5)?, percentile(0.99)?, errors))
 }
 
@@ -264,7 +247,7 @@ fn report(plan: &Plan, samples: &[Sample]) -> Report {
             plan.rounds
         ),
         parameters: json!({"rounds": plan.rounds, "seconds": plan.duration.as_secs(), "rows": ROWS, "script": SCRIPT}),
-        table,
+        tables: vec![table],
         samples: samples
             .iter()
             .map(|sample| serde_json::to_value(sample).expect("a sample is data"))

@@ -1,19 +1,24 @@
 //! `sysbench` as the client of measurements.
 
+mod histogram;
+mod scripts;
+
 use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::time::Duration;
 
-use serde::Serialize;
-
 use crate::BenchError;
 
-/// Rows of the table that statements read.
-const TABLE_SIZE: u32 = 10_000;
+pub use histogram::Histogram;
+pub use scripts::Scripts;
 
-/// Point selects by primary key, one table, text protocol.
+/// Rows of the table that statements read.
+pub(crate) const TABLE_SIZE: u32 = 10_000;
+
+/// Who asks.
 #[derive(Debug, Clone)]
-pub struct PointSelect {
+pub struct Sysbench {
     /// User name.
     pub user: String,
     /// Password.
@@ -26,8 +31,31 @@ pub struct PointSelect {
     pub cores: String,
 }
 
+/// What every connection asks, again and again.
+#[derive(Debug, Clone)]
+pub struct Load {
+    /// A script of sysbench's own, or the path of one.
+    script: String,
+    arguments: Vec<String>,
+}
+
+/// Where a client connects.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Place {
+    /// By TCP.
+    Tcp(SocketAddr),
+    /// By a unix socket.
+    Unix(PathBuf),
+}
+
+impl From<SocketAddr> for Place {
+    fn from(address: SocketAddr) -> Self {
+        Self::Tcp(address)
+    }
+}
+
 /// What one run did.
-#[derive(Debug, Clone, Copy, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct SysbenchRun {
     /// Statements.
     pub queries: u64,
@@ -35,26 +63,91 @@ pub struct SysbenchRun {
     pub seconds: f64,
     /// Statements and connections that failed.
     pub errors: u64,
+    /// How long events took; with a rate, from the moment at which they were due.
+    pub latencies: Histogram,
 }
 
-impl PointSelect {
-    /// Creates and fills the table.
+impl Load {
+    /// Point selects by primary key as texts.
+    #[must_use]
+    pub fn text() -> Self {
+        Self::of("oltp_point_select", ["--db-ps-mode=disable"])
+    }
+
+    /// The same as executions of a prepared statement.
+    #[must_use]
+    pub fn prepared() -> Self {
+        Self::of("oltp_point_select", ["--db-ps-mode=auto"])
+    }
+
+    /// A script with its own options; statements are texts.
+    #[must_use]
+    pub fn script<'a>(path: &Path, arguments: impl IntoIterator<Item = &'a str>) -> Self {
+        let arguments = ["--db-ps-mode=disable"].into_iter().chain(arguments);
+        Self::of(&path.to_string_lossy(), arguments)
+    }
+
+    /// The same load with so many events in a second, of all connections together, whether or not the ones before are over.
+    #[must_use]
+    pub fn at_rate(mut self, events_per_second: f64) -> Self {
+        self.arguments.push(format!("--rate={events_per_second:.0}"));
+        self
+    }
+
+    fn of<'a>(script: &str, arguments: impl IntoIterator<Item = &'a str>) -> Self {
+        Self {
+            script: script.to_owned(),
+            arguments: arguments.into_iter().map(str::to_owned).collect(),
+        }
+    }
+}
+
+impl Sysbench {
+    /// Creates and fills the table of point selects.
     ///
     /// # Errors
     /// What `sysbench` printed when it failed.
     pub fn prepare(&self, server: SocketAddr) -> Result<(), BenchError> {
-        self.sysbench(server, &["prepare"]).map(|_| ())
+        self.sysbench(&server.into(), &Load::text(), &["prepare"])
+            .map(|_| ())
     }
 
-    /// Selects for `duration`.
+    /// Asks for `duration`, in whole seconds.
     ///
     /// # Errors
     /// What `sysbench` printed when it failed or a statement did.
-    pub fn run(&self, server: SocketAddr, duration: Duration) -> Result<SysbenchRun, BenchError> {
+    pub fn run(
+        &self,
+        server: impl Into<Place>,
+        duration: Duration,
+        load: &Load,
+    ) -> Result<SysbenchRun, BenchError> {
         let time = format!("--time={}", duration.as_secs().max(1));
-        let output = self.sysbench(server, &[&time, "--db-ps-mode=disable", "run"])?;
-        let run = parse(&output);
-        match run {
+        self.measured(&server.into(), load, &[&time, "--histogram", "run"])
+    }
+
+    /// Asks so many times, always the same.
+    ///
+    /// # Errors
+    /// What `sysbench` printed when it failed or a statement did.
+    pub fn run_events(
+        &self,
+        server: impl Into<Place>,
+        events: u32,
+        load: &Load,
+    ) -> Result<SysbenchRun, BenchError> {
+        let events = format!("--events={events}");
+        let same = ["--rand-seed=7", "--rand-type=uniform"];
+        self.measured(
+            &server.into(),
+            load,
+            &["--time=0", &events, same[0], same[1], "run"],
+        )
+    }
+
+    fn measured(&self, place: &Place, load: &Load, arguments: &[&str]) -> Result<SysbenchRun, BenchError> {
+        let output = self.sysbench(place, load, arguments)?;
+        match parse(&output) {
             Some(run) if run.queries > 0 && run.errors == 0 => Ok(run),
             _ => Err(BenchError::Output {
                 what: "sysbench: not only successful statements".to_owned(),
@@ -63,22 +156,23 @@ impl PointSelect {
         }
     }
 
-    fn sysbench(&self, server: SocketAddr, arguments: &[&str]) -> Result<String, BenchError> {
+    fn sysbench(&self, place: &Place, load: &Load, arguments: &[&str]) -> Result<String, BenchError> {
+        let place = match place {
+            Place::Tcp(address) => vec![
+                format!("--mysql-host={}", address.ip()),
+                format!("--mysql-port={}", address.port()),
+            ],
+            Place::Unix(socket) => vec![format!("--mysql-socket={}", socket.display())],
+        };
         let output = Command::new("taskset")
-            .args([
-                "-c",
-                &self.cores,
-                "sysbench",
-                "oltp_point_select",
-                "--db-driver=mysql",
-            ])
-            .arg(format!("--mysql-host={}", server.ip()))
-            .arg(format!("--mysql-port={}", server.port()))
+            .args(["-c", &self.cores, "sysbench", &load.script, "--db-driver=mysql"])
+            .args(place)
             .arg(format!("--mysql-user={}", self.user))
             .arg(format!("--mysql-password={}", self.password))
             .arg(format!("--mysql-db={}", self.schema))
             .arg(format!("--threads={}", self.threads))
             .args(["--tables=1", &format!("--table-size={TABLE_SIZE}")])
+            .args(&load.arguments)
             .args(arguments)
             .output()
             .map_err(BenchError::io(
@@ -106,6 +200,7 @@ fn parse(output: &str) -> Option<SysbenchRun> {
         queries: after("queries:")?.parse().ok()?,
         seconds: after("total time:")?.strip_suffix('s')?.parse().ok()?,
         errors: after("ignored errors:")?.parse::<u64>().ok()? + after("reconnects:")?.parse::<u64>().ok()?,
+        latencies: Histogram::parse(output),
     })
 }
 
@@ -115,19 +210,15 @@ mod tests {
 
     #[test]
     fn the_report_of_a_run_is_read() {
-        let output = "SQL statistics:\n    transactions:                        271832 (67938.90 per sec.)\n    \
+        let output = "Latency histogram (values are in milliseconds)\n       0.250 |****  271832\n\nSQL statistics:\n    \
+                      transactions:                        271832 (67938.90 per sec.)\n    \
                       queries:                             271832 (67938.90 per sec.)\n    \
                       ignored errors:                      1      (0.00 per sec.)\n    \
                       reconnects:                          2      (0.00 per sec.)\n\n\
                       General statistics:\n    total time:                          4.0002s\n";
-        assert_eq!(
-            parse(output),
-            Some(SysbenchRun {
-                queries: 271_832,
-                seconds: 4.0002,
-                errors: 3
-            })
-        );
+        let run = parse(output).unwrap();
+        assert_eq!((run.queries, run.seconds, run.errors), (271_832, 4.0002, 3));
+        assert_eq!(run.latencies.percentile(0.99), Some(0.25));
         assert_eq!(parse("FATAL: unable to connect"), None);
     }
 }

@@ -50,7 +50,7 @@ pub fn run(program: &Path, mut progress: impl FnMut(&str)) -> Result<Report, Ben
         name: "test",
         title: format!("`shardwright test` of {SHARDS} shards, one case for each key, whole process"),
         parameters: json!({"shards": SHARDS}),
-        table,
+        tables: vec![table],
         samples,
         summary: json!(summary),
     })

@@ -77,7 +77,7 @@ pub fn run(only: &str, mut progress: impl FnMut(&str)) -> Result<Report, BenchEr
             decisions of `test` and of `route`"
             .to_owned(),
         parameters: json!({"repeats": REPEATS, "statements": STATEMENTS}),
-        table,
+        tables: vec![table],
         samples,
         summary: json!(summary),
     })

@@ -82,7 +82,7 @@ pub fn run(most: u32, mut progress: impl FnMut(&str)) -> Report {
         name: "trees",
         title: "What a statement with a known key costs in a compiled tree, guards included".to_owned(),
         parameters: json!({"most_shards": most, "fan_outs": [FAN_OUTS.start(), FAN_OUTS.end()]}),
-        table,
+        tables: vec![table],
         samples: Vec::new(),
         summary: json!(summary),
     }

@@ -83,7 +83,7 @@ pub fn run(program: &Path, most: u32, mut progress: impl FnMut(&str)) -> Result<
         name: "validate",
         title: "`shardwright validate` for both engines, whole process".to_owned(),
         parameters: json!({"most_shards": most}),
-        table,
+        tables: vec![table],
         samples,
         summary: json!(summary),
     })

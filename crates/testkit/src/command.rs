@@ -117,8 +117,19 @@ impl CommandEnvironment {
     /// The program in this environment, not started.
     #[must_use]
     pub fn command(&self) -> Command {
-        let mut command = Command::new(&self.program);
+        self.command_under(&[])
+    }
+
+    /// The same with words before the program, which must end by replacing themselves.
+    #[must_use]
+    pub fn command_under(&self, wrapper: &[String]) -> Command {
+        let mut words = wrapper
+            .iter()
+            .map(AsRef::as_ref)
+            .chain([self.program.as_os_str()]);
+        let mut command = Command::new(words.next().expect("the program is always there"));
         command
+            .args(words)
             .current_dir(self.project())
             .env_clear()
             .envs(&self.variables);

@@ -19,10 +19,23 @@ const READY_WITHIN: Duration = Duration::from_secs(30);
 #[derive(Debug)]
 pub struct HaProxy {
     // Declared before the directory: the process ends before its files go.
-    _process: GuardedProcess,
+    process: GuardedProcess,
     _directory: TempDir,
     port: ReservedPort,
     reads: ReservedPort,
+}
+
+/// How one forwards bytes to one server, whatever they are.
+#[derive(Debug, Clone)]
+pub struct Forwarding<'a> {
+    /// The server.
+    pub server: SocketAddr,
+    /// Threads.
+    pub threads: u32,
+    /// Connections at a time.
+    pub max_connections: u32,
+    /// A file with a certificate and its key, with which it speaks TLS to clients from the first byte on.
+    pub certificate: Option<&'a Path>,
 }
 
 impl HaProxy {
@@ -32,13 +45,23 @@ impl HaProxy {
     /// # Errors
     /// It does not start; with what it printed.
     pub fn start(servers: &[SocketAddr], user: &str, interval_ms: u32) -> io::Result<Self> {
+        Self::launch(|ports| configuration(ports, servers, user, interval_ms))
+    }
+
+    /// Starts one that forwards bytes and looks at nothing.
+    ///
+    /// # Errors
+    /// It does not start; with what it printed.
+    pub fn forwarding(forwarding: &Forwarding<'_>) -> io::Result<Self> {
+        Self::launch(|[listen, _]| forwarding_configuration(listen, forwarding))
+    }
+
+    /// Starts one with the configuration for these addresses.
+    fn launch(configuration: impl FnOnce([SocketAddr; 2]) -> String) -> io::Result<Self> {
         let directory = tempfile::Builder::new().prefix("sw-haproxy-").tempdir()?;
         let (port, reads) = (ReservedPort::new()?, ReservedPort::new()?);
         let [file, log] = ["haproxy.cfg", "log"].map(|name| directory.path().join(name));
-        fs::write(
-            &file,
-            configuration([port.address(), reads.address()], servers, user, interval_ms),
-        )?;
+        fs::write(&file, configuration([port.address(), reads.address()]))?;
         let output = fs::File::create(&log)?;
         let mut command = Command::new("haproxy");
         command
@@ -64,11 +87,17 @@ impl HaProxy {
             )))
         })?;
         Ok(Self {
-            _process: process,
+            process,
             _directory: directory,
             port,
             reads,
         })
+    }
+
+    /// The process id.
+    #[must_use]
+    pub fn process_id(&self) -> u32 {
+        self.process.id()
     }
 
     /// Where clients write.
@@ -77,7 +106,7 @@ impl HaProxy {
         self.port.address()
     }
 
-    /// Where clients read: on the server with the fewest connections.
+    /// Where clients read: on the server with the fewest connections. One that only forwards listens on the other address alone.
     #[must_use]
     pub fn reads(&self) -> SocketAddr {
         self.reads.address()
@@ -114,6 +143,21 @@ fn configuration(
     )
 }
 
+fn forwarding_configuration(listen: SocketAddr, forwarding: &Forwarding<'_>) -> String {
+    let Forwarding {
+        server,
+        threads,
+        max_connections,
+        certificate,
+    } = forwarding;
+    let tls = certificate.map_or_else(String::new, |file| format!(" ssl crt {}", file.display()));
+    format!(
+        "global\n  nbthread {threads}\n  maxconn {max_connections}\n\
+         defaults\n  mode tcp\n  timeout connect 10s\n  timeout client 1h\n  timeout server 1h\n\
+         listen all\n  bind {listen}{tls}\n  maxconn {max_connections}\n  server only {server}\n"
+    )
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -147,5 +191,26 @@ mod tests {
         eventually(patience, || asked().as_ref() == Some(&first));
         servers[0].kill().unwrap();
         eventually(patience, || asked().as_ref() == Some(&second));
+    }
+    #[test]
+    fn one_that_forwards_reaches_its_server() {
+        let server = MariaDb::start(Options::default()).unwrap();
+        server.run("CREATE USER app@'%' IDENTIFIED BY 'pass'").unwrap();
+        let haproxy = HaProxy::forwarding(&Forwarding {
+            server: server.address(),
+            threads: 1,
+            max_connections: 100,
+            certificate: None,
+        })
+        .unwrap();
+        let login = ClientOptions {
+            user: "app",
+            password: "pass",
+            schema: None,
+        };
+        let mut client = connect(haproxy.address(), login).unwrap();
+        let port = text_rows(&mut client, "SELECT @@port").unwrap();
+        assert_eq!(port, [[Some(server.port().to_string())]]);
+        assert!(haproxy.process_id() > 0);
     }
 }

@@ -50,7 +50,7 @@ pub use faulty::{Fault, Faulty};
 pub use faulty_http::FaultyHttp;
 pub use galera::Galera;
 pub use guarded::GuardedProcess;
-pub use haproxy::HaProxy;
+pub use haproxy::{Forwarding, HaProxy};
 pub use mariadb::{Flavour, LaunchError, MYSQLD, MariaDb, Options, three_shards};
 pub use mysql_group::MySqlGroup;
 pub use network::Network;

@@ -90,6 +90,8 @@ pub struct ProxyOptions {
     pub listens_as_configured: bool,
     /// Arguments after the kit's own.
     pub extra_args: Vec<String>,
+    /// Words put before the program, for example `["valgrind", "--tool=callgrind"]`; they must end by replacing themselves.
+    pub wrapper: Vec<String>,
     /// Variables of this process only, for example to inject a failure.
     pub variables: Vec<(String, String)>,
 }
@@ -101,6 +103,7 @@ impl ProxyOptions {
             data_dir: data_dir.into(),
             listens_as_configured: false,
             extra_args: Vec::new(),
+            wrapper: Vec::new(),
             variables: Vec::new(),
         }
     }
@@ -138,7 +141,7 @@ impl ProxyProcess {
         options: ProxyOptions,
         wanted: Endpoints,
     ) -> Result<Self, ProxyError> {
-        let mut command = environment.command();
+        let mut command = environment.command_under(&options.wrapper);
         command.args(["proxy", "--admin", &wanted.admin.to_string()]);
         if !options.listens_as_configured {
             command.args(["--listen", &wanted.listen.to_string()]);

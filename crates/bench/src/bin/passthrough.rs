@@ -4,6 +4,7 @@ use std::io::{self, Write};
 use std::net::{SocketAddr, TcpListener};
 
 use clap::Parser;
+use shardwright_bench::passthrough::{Options, serve};
 
 /// Joins every connection with one to the server and copies bytes both ways.
 #[derive(Parser)]
@@ -14,6 +15,12 @@ struct Arguments {
     /// Where to connect to.
     #[arg(long)]
     server: SocketAddr,
+    /// Threads that copy.
+    #[arg(long, default_value_t = Options::default().threads)]
+    threads: usize,
+    /// Bytes that one read may take.
+    #[arg(long, default_value_t = Options::default().buffer)]
+    buffer: usize,
 }
 
 fn main() -> io::Result<()> {
@@ -22,5 +29,9 @@ fn main() -> io::Result<()> {
     let mut out = io::stdout().lock();
     writeln!(out, "ready listen={}", listener.local_addr()?)?;
     out.flush()?;
-    shardwright_bench::passthrough::serve(&listener, arguments.server)
+    let options = Options {
+        threads: arguments.threads,
+        buffer: arguments.buffer,
+    };
+    serve(&listener, arguments.server, options)
 }

@@ -79,7 +79,7 @@ pub(super) fn report(plan: &Plan, samples: &[Sample]) -> Report {
             "check_interval_ms": INTERVAL_MS,
             "promoted_after_ms": u64::try_from(NOTICES_AFTER.as_millis()).unwrap_or(u64::MAX),
         }),
-        table,
+        tables: vec![table],
         samples: samples
             .iter()
             .map(|sample| serde_json::to_value(sample).expect("a sample is data"))

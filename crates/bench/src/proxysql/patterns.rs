@@ -376,7 +376,7 @@ fn figures(
         name,
         title: format!("One evaluation of each kind of pattern in {version}, ns"),
         parameters: json!({"version": version, "rounds": plan.rounds, "regex": plan.regex}),
-        table,
+        tables: vec![table],
         samples: samples.iter().map(|sample| json!(sample)).collect(),
         summary: json!(summary),
     };

@@ -18,7 +18,7 @@ const ENGINE: EngineId = EngineId::Proxysql27;
 /// How the rules of a set are laid out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Layout {
+pub(crate) enum Layout {
     /// No rules: what the proxy takes anyway.
     Empty,
     /// A rule for each shard, one behind the other.

@@ -55,7 +55,7 @@ pub(super) fn measured(plan: &Plan, version: String, sets: &[RuleSet], samples: 
             "statements": plan.statements,
             "regex": plan.regex,
         }),
-        table,
+        tables: vec![table],
         samples: samples.iter().map(|sample| json!(sample)).collect(),
         summary: json!({"sets": summary, "profile": now, "fit": fit}),
     };

@@ -6,6 +6,7 @@ mod adopting;
 mod authoring;
 mod bad_input;
 mod bench;
+mod beside_peers;
 mod canaries;
 mod cases;
 mod ci;

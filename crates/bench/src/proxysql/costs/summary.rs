@@ -51,7 +51,7 @@ pub(super) fn report(plan: &CostPlan, version: &str, cases: &[Case], samples: &[
         name: "proxysql-rules",
         title: format!("What the rules of whole topologies take of a statement in {version}"),
         parameters: json!({"version": version, "rounds": plan.rounds, "statements": plan.statements}),
-        table,
+        tables: vec![table],
         samples: samples.iter().map(|sample| json!(sample)).collect(),
         summary: json!(summary),
     }

@@ -1,0 +1,165 @@
+//! How many instructions of its own the proxy takes for a statement, counted by callgrind.
+//!
+//! A proxy with one worker runs under callgrind twice, for few and for many statements of one connection. The difference has
+//! nothing of start, configuration and login. A count is the same on a quiet machine and on a busy one, but for what depends on
+//! when bytes arrive: a few instructions of a thousand.
+
+mod callgrind;
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use shardwright_testkit::{MariaDb, Options};
+
+use crate::BenchError;
+use crate::bundled::{Bundled, Setup, filled};
+use crate::report::{Report, Table};
+use crate::sysbench::{Load, Sysbench};
+use callgrind::{PerStatement, Profile};
+
+/// Statements of the short run.
+const FEW: u32 = 1_000;
+/// Statements of the long run.
+const MANY: u32 = 11_000;
+/// Functions that are listed.
+const LISTED: usize = 15;
+
+/// What to count.
+#[derive(Clone, Debug)]
+pub struct Plan {
+    /// The `shardwright` program, with symbols.
+    pub shardwright: PathBuf,
+}
+
+/// Counts, for point selects as texts and prepared.
+///
+/// # Errors
+/// A program does not start, or callgrind's output is not understood.
+pub fn run(plan: &Plan, progress: impl Fn(&str)) -> Result<Report, BenchError> {
+    let server = MariaDb::start(Options::default())?;
+    let client = filled(&server, 1, "0".to_owned())?;
+    let (mut tables, mut samples, mut summary) = (Vec::new(), Vec::new(), Vec::new());
+    for (name, load) in [("text", Load::text()), ("prepared", Load::prepared())] {
+        let mut profile = |statements| -> Result<Profile, BenchError> {
+            progress(&format!("instructions: {name}, {statements} statements"));
+            let profile = counted(plan, &server, &client, &load, statements)?;
+            samples.push(json!({"protocol": name, "statements": statements, "instructions": profile.total}));
+            Ok(profile)
+        };
+        let (few, many) = (profile(FEW)?, profile(MANY)?);
+        let each = PerStatement::between(&few, &many, MANY - FEW);
+        progress(&format!(
+            "  {:.0} instructions, {:.2} allocations",
+            each.total, each.allocations
+        ));
+        tables.push(table(name, &each));
+        summary.push(json!({
+            "protocol": name, "instructions": each.total.round(), "allocations": each.allocations,
+            "by_inclusive": listed(&each.by_inclusive(LISTED)), "by_own": listed(&each.by_own(LISTED)),
+        }));
+    }
+    Ok(Report {
+        name: "instructions",
+        title: format!(
+            "the proxy's own instructions for a point select, by callgrind: the difference between {FEW} and {MANY}"
+        ),
+        parameters: json!({"few": FEW, "many": MANY, "workers": 1}),
+        tables,
+        samples,
+        summary: json!(summary),
+    })
+}
+
+/// A whole life of a proxy with so many statements.
+fn counted(
+    plan: &Plan,
+    server: &MariaDb,
+    client: &Sysbench,
+    load: &Load,
+    statements: u32,
+) -> Result<Profile, BenchError> {
+    let directory = tempfile::tempdir().map_err(BenchError::io("a directory for callgrind"))?;
+    let file = directory.path().join("callgrind.out");
+    let setup = Setup {
+        workers: Some(1),
+        wrapper: callgrind(&file),
+        ..Setup::default()
+    };
+    let bundled = Bundled::start(&plan.shardwright, server, &setup)?;
+    client.run_events(bundled.endpoint().address, statements, load)?;
+    bundled.stop()?;
+    let text = std::fs::read_to_string(&file).map_err(BenchError::io(file.display().to_string()))?;
+    Profile::parse(&text).ok_or_else(|| BenchError::Output {
+        what: "callgrind: not what its format says".to_owned(),
+        output: text.lines().take(20).collect::<Vec<_>>().join("\n"),
+    })
+}
+
+/// Words before the program (Debian: valgrind).
+fn callgrind(file: &Path) -> Vec<String> {
+    vec![
+        "valgrind".to_owned(),
+        "--tool=callgrind".to_owned(),
+        format!("--callgrind-out-file={}", file.display()),
+    ]
+}
+
+fn table(name: &str, each: &PerStatement) -> Table {
+    let head = format!(
+        "{name}: {:.0} instructions, {:.2} allocations",
+        each.total, each.allocations
+    );
+    let mut table = Table::new([head.as_str(), "inclusive", "own"]);
+    for (title, functions) in [
+        ("by inclusive", each.by_inclusive(LISTED)),
+        ("by own", each.by_own(LISTED)),
+    ] {
+        table.row([title.to_owned()]);
+        for (function, costs) in functions {
+            table.row([
+                format!("  {}", shortened(function)),
+                format!("{:.0}", costs.inclusive),
+                format!("{:.0}", costs.own),
+            ]);
+        }
+    }
+    table
+}
+
+/// A name that fits on a line: its beginning and its end.
+fn shortened(name: &str) -> String {
+    const HALF: usize = 48;
+    let letters: Vec<char> = name.chars().collect();
+    if letters.len() <= 2 * HALF + 1 {
+        return name.to_owned();
+    }
+    let start: String = letters[..HALF].iter().collect();
+    let end: String = letters[letters.len() - HALF..].iter().collect();
+    format!("{start}…{end}")
+}
+
+fn listed(functions: &[(&str, callgrind::Costs)]) -> Vec<Value> {
+    functions
+        .iter()
+        .map(|(function, costs)| {
+            json!({"function": function, "inclusive": costs.inclusive.round(), "own": costs.own.round()})
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_keep_their_beginning_and_their_end() {
+        assert_eq!(shortened("tokio::runtime::park"), "tokio::runtime::park");
+        let long = format!("core::{}::poll", "x".repeat(200));
+        let short = shortened(&long);
+        assert!(
+            short.starts_with("core::x") && short.ends_with("x::poll"),
+            "{short}"
+        );
+        assert_eq!(short.chars().count(), 97);
+    }
+}

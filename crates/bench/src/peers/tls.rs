@@ -1,0 +1,171 @@
+//! Certificates, and clients that speak TLS 1.3 alike to everybody.
+
+use std::fs;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use rustls::client::Resumption;
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, aws_lc_rs};
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
+use shardwright_testkit::{Authority, Pair};
+
+use crate::BenchError;
+
+/// An authority and a certificate of it for 127.0.0.1 with an elliptic curve (P-256).
+pub(super) struct Certificates {
+    authority: Authority,
+    pub(super) pair: Pair,
+    /// The certificate and its key in one file, as HAProxy reads them.
+    pub(super) joined: PathBuf,
+}
+
+impl Certificates {
+    pub(super) fn new() -> Result<Self, BenchError> {
+        let failed = || BenchError::io("certificates");
+        let authority = Authority::new().map_err(failed())?;
+        let pair = authority.issue("bench", &["127.0.0.1"]).map_err(failed())?;
+        let joined = pair.certificate.with_file_name("joined.pem");
+        let text = [&pair.certificate, &pair.key].map(fs::read_to_string);
+        let [certificate, key] = text;
+        let text = certificate.map_err(failed())? + &key.map_err(failed())?;
+        fs::write(&joined, text).map_err(failed())?;
+        Ok(Self {
+            authority,
+            pair,
+            joined,
+        })
+    }
+
+    /// Clients that trust anybody, for a proxy that makes its own certificate.
+    pub(super) fn trusting(&self) -> Result<Arc<ClientConfig>, BenchError> {
+        let mut config = ClientConfig::clone(&*self.clients(false)?);
+        config.dangerous().set_certificate_verifier(Arc::new(Anybody));
+        Ok(Arc::new(config))
+    }
+
+    /// Clients that trust it: TLS 1.3, AES-256-GCM, X25519. A session is resumed where they remember one, from one target only.
+    pub(super) fn clients(&self, resumes: bool) -> Result<Arc<ClientConfig>, BenchError> {
+        let failed = |error: rustls::Error| BenchError::io("TLS of clients")(std::io::Error::other(error));
+        let provider = CryptoProvider {
+            cipher_suites: vec![aws_lc_rs::cipher_suite::TLS13_AES_256_GCM_SHA384],
+            kx_groups: vec![aws_lc_rs::kx_group::X25519],
+            ..aws_lc_rs::default_provider()
+        };
+        let root = CertificateDer::from_pem_file(self.authority.certificate())
+            .map_err(|error| BenchError::io("the authority")(std::io::Error::other(error)))?;
+        let mut roots = RootCertStore::empty();
+        roots.add(root).map_err(failed)?;
+        let mut config = ClientConfig::builder_with_provider(Arc::new(provider))
+            .with_protocol_versions(&[&rustls::version::TLS13])
+            .map_err(failed)?
+            .with_root_certificates(roots)
+            .with_no_client_auth();
+        config.resumption = match resumes {
+            true => Resumption::in_memory_sessions(256),
+            false => Resumption::disabled(),
+        };
+        Ok(Arc::new(config))
+    }
+}
+
+/// Believes every certificate: what is measured is memory.
+#[derive(Debug)]
+struct Anybody;
+
+impl ServerCertVerifier for Anybody {
+    fn verify_server_cert(
+        &self,
+        _: &CertificateDer<'_>,
+        _: &[CertificateDer<'_>],
+        _: &ServerName<'_>,
+        _: &[u8],
+        _: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        _: &[u8],
+        _: &CertificateDer<'_>,
+        _: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        Ok(HandshakeSignatureValid::assertion())
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        aws_lc_rs::default_provider()
+            .signature_verification_algorithms
+            .supported_schemes()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use shardwright_testkit::{Forwarding, HaProxy, MariaDb, Options};
+
+    use crate::bundled::{PASSWORD, SCHEMA, USER};
+    use crate::wire_client::{Security, WireClient};
+
+    /// Whether each of three connections, one after the other, went on with a session of an earlier one.
+    fn resumed(address: std::net::SocketAddr, security: &Security) -> [bool; 3] {
+        [(); 3].map(|()| {
+            let mut client = WireClient::connect(address, security).unwrap();
+            assert_eq!(client.ask("SELECT 1").unwrap(), 1);
+            let is_resumed = client.is_resumed();
+            client.close().unwrap();
+            is_resumed
+        })
+    }
+
+    #[test]
+    fn tls_begins_either_way_and_resumes_where_it_shall() {
+        let certificates = Certificates::new().unwrap();
+        let Pair { certificate, key } = &certificates.pair;
+        // The server runs as another user.
+        let copies = tempfile::tempdir().unwrap();
+        let readable = |file: &PathBuf| {
+            use std::os::unix::fs::PermissionsExt;
+            let copy = copies.path().join(file.file_name().unwrap());
+            fs::copy(file, &copy).unwrap();
+            fs::set_permissions(&copy, fs::Permissions::from_mode(0o644)).unwrap();
+            copy
+        };
+        fs::set_permissions(copies.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+        let options = Options::default()
+            .arg(format!("--ssl-cert={}", readable(certificate).display()))
+            .arg(format!("--ssl-key={}", readable(key).display()));
+        let server = MariaDb::start(options).unwrap();
+        server.run(format!("CREATE DATABASE {SCHEMA}")).unwrap();
+        server
+            .create_user(USER, PASSWORD, Some(&format!("ALL ON {SCHEMA}.*")))
+            .unwrap();
+        let forwarding = Forwarding {
+            server: server.address(),
+            threads: 1,
+            max_connections: 100,
+            certificate: Some(&certificates.joined),
+        };
+        let haproxy = HaProxy::forwarding(&forwarding).unwrap();
+        let [full, again] = [false, true].map(|resumes| certificates.clients(resumes).unwrap());
+        let upgrade = Security::Upgrade(Arc::clone(&full));
+        assert_eq!(resumed(server.address(), &upgrade), [false; 3]);
+        let first_byte = Security::FromTheFirstByte(full);
+        assert_eq!(resumed(haproxy.address(), &first_byte), [false; 3]);
+        let first_byte = Security::FromTheFirstByte(again);
+        assert_eq!(resumed(haproxy.address(), &first_byte), [false, true, true]);
+    }
+}
