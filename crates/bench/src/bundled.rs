@@ -51,6 +51,8 @@ pub struct Setup {
     pub shards: u32,
     /// With what it speaks TLS to clients.
     pub certificate: Option<Pair>,
+    /// Whether it speaks TLS to the server.
+    pub encrypts_to_server: bool,
     /// Words before the program, such as those of valgrind.
     pub wrapper: Vec<String>,
 }
@@ -259,8 +261,13 @@ impl Setup {
             .max_connections
             .map_or_else(String::new, |most| format!(", max_connections: {most}"));
         let port = server.port();
+        let tls = if self.encrypts_to_server {
+            "required"
+        } else {
+            "disabled"
+        };
         let mut text = format!(
-            "version: 1\nclusters:\n  bench: {{type: single, servers: {{s: {{host: 127.0.0.1, port: {port}{limit}}}}}}}\nusers:\n  \
+            "version: 1\nclusters:\n  bench: {{type: single, tls: {tls}, servers: {{s: {{host: 127.0.0.1, port: {port}{limit}}}}}}}\nusers:\n  \
              {USER}: {{password: {{env: BENCH_PASSWORD}}, cluster: bench, schema: {SCHEMA}, max_connections: 100000}}\n"
         );
         if self.shards > 0 {

@@ -8,6 +8,8 @@ mod clients;
 mod connects;
 mod crowds;
 mod decide;
+mod encrypted;
+mod inserts;
 mod memory;
 mod overload;
 mod pinned;
@@ -75,8 +77,10 @@ const ROWS: &[Row] = &[
     clients::SHARED,
     connects::PLAIN,
     connects::TLS,
+    encrypted::BOTH,
     results::LARGE,
     results::LONG,
+    inserts::BULK,
     memory::IDLE,
     sockets::CELLS,
     crowds::IDLE,

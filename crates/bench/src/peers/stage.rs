@@ -38,10 +38,21 @@ impl Stage<'_> {
         threads: u32,
         most_connections: u32,
     ) -> Result<Server, BenchError> {
+        self.server_with(Options::default(), cores, threads, most_connections)
+    }
+
+    /// The same with further options.
+    pub(super) fn server_with(
+        &self,
+        options: Options,
+        cores: Cores,
+        threads: u32,
+        most_connections: u32,
+    ) -> Result<Server, BenchError> {
         let listed = self.listed(cores);
         let options = Options {
             wrapper: ["taskset", "-c", &listed].map(str::to_owned).to_vec(),
-            ..Options::default()
+            ..options
         }
         .arg(format!("--max-connections={most_connections}"))
         .arg("--thread-cache-size=1000");

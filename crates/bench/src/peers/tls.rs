@@ -1,7 +1,8 @@
 //! Certificates, and clients that speak TLS 1.3 alike to everybody.
 
 use std::fs;
-use std::path::PathBuf;
+use std::os::unix::fs::PermissionsExt;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use rustls::client::Resumption;
@@ -10,7 +11,7 @@ use rustls::crypto::{CryptoProvider, aws_lc_rs};
 use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
-use shardwright_testkit::{Authority, Pair};
+use shardwright_testkit::{Authority, Options, Pair};
 
 use crate::BenchError;
 
@@ -37,6 +38,21 @@ impl Certificates {
             pair,
             joined,
         })
+    }
+
+    /// Options of a server that has the certificate. It runs as another user, who can read the copies in `directory`.
+    pub(super) fn server(&self, directory: &Path) -> Result<Options, BenchError> {
+        let failed = || BenchError::io("a certificate for the server");
+        let readable = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
+        readable(directory, 0o755).map_err(failed())?;
+        let mut options = Options::default();
+        for (option, file) in [("ssl-cert", &self.pair.certificate), ("ssl-key", &self.pair.key)] {
+            let copy = directory.join(option);
+            fs::copy(file, &copy).map_err(failed())?;
+            readable(&copy, 0o644).map_err(failed())?;
+            options = options.arg(format!("--{option}={}", copy.display()));
+        }
+        Ok(options)
     }
 
     /// Clients that trust anybody, for a proxy that makes its own certificate.
@@ -115,7 +131,7 @@ impl ServerCertVerifier for Anybody {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use shardwright_testkit::{Forwarding, HaProxy, MariaDb, Options};
+    use shardwright_testkit::{Forwarding, HaProxy, MariaDb};
 
     use crate::bundled::{PASSWORD, SCHEMA, USER};
     use crate::wire_client::{Security, WireClient};
@@ -134,20 +150,8 @@ mod tests {
     #[test]
     fn tls_begins_either_way_and_resumes_where_it_shall() {
         let certificates = Certificates::new().unwrap();
-        let Pair { certificate, key } = &certificates.pair;
-        // The server runs as another user.
         let copies = tempfile::tempdir().unwrap();
-        let readable = |file: &PathBuf| {
-            use std::os::unix::fs::PermissionsExt;
-            let copy = copies.path().join(file.file_name().unwrap());
-            fs::copy(file, &copy).unwrap();
-            fs::set_permissions(&copy, fs::Permissions::from_mode(0o644)).unwrap();
-            copy
-        };
-        fs::set_permissions(copies.path(), std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
-        let options = Options::default()
-            .arg(format!("--ssl-cert={}", readable(certificate).display()))
-            .arg(format!("--ssl-key={}", readable(key).display()));
+        let options = certificates.server(copies.path()).unwrap();
         let server = MariaDb::start(options).unwrap();
         server.run(format!("CREATE DATABASE {SCHEMA}")).unwrap();
         server

@@ -23,6 +23,9 @@ end
 function kinds.result()
   con:query("SELECT REPEAT('x', 200) FROM seq_1_to_" .. sysbench.opt.rows)
 end
+function kinds.bulk()
+  con:query(bulk)
+end
 function kinds.connect()
   local con = drv:connect()
   con:query("SELECT c FROM sbtest1 WHERE id=" .. sysbench.rand.uniform(1, TABLE_SIZE))
@@ -31,6 +34,10 @@ end
 function thread_init()
   drv = sysbench.sql.driver()
   if sysbench.opt.kind ~= "connect" then con = drv:connect() end
+  if sysbench.opt.kind == "bulk" then
+    local row = "('" .. string.rep("x", 100) .. "')"
+    bulk = "INSERT INTO bulk (c) VALUES " .. string.rep(row .. ", ", sysbench.opt.rows - 1) .. row
+  end
 end
 function event()
   kinds[sysbench.opt.kind]()
@@ -66,6 +73,12 @@ impl Scripts {
     #[must_use]
     pub fn results(&self, rows: u32) -> Load {
         self.load(&["--kind=result", &format!("--rows={rows}")])
+    }
+
+    /// Inserts of so many rows each into the table `bulk`, which has a column `c` and a key of its own.
+    #[must_use]
+    pub fn bulk_inserts(&self, rows: u32) -> Load {
+        self.load(&["--kind=bulk", &format!("--rows={rows}")])
     }
 
     /// A new connection for each point select.
