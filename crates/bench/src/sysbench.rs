@@ -71,13 +71,19 @@ impl Load {
     /// Point selects by primary key as texts.
     #[must_use]
     pub fn text() -> Self {
-        Self::of("oltp_point_select", ["--db-ps-mode=disable"])
+        Self::point_select("disable")
     }
 
     /// The same as executions of a prepared statement.
     #[must_use]
     pub fn prepared() -> Self {
-        Self::of("oltp_point_select", ["--db-ps-mode=auto"])
+        Self::point_select("auto")
+    }
+
+    fn point_select(prepares: &str) -> Self {
+        let prepares = format!("--db-ps-mode={prepares}");
+        let size = format!("--table-size={TABLE_SIZE}");
+        Self::of("oltp_point_select", [&*prepares, "--tables=1", &size])
     }
 
     /// A script with its own options; statements are texts.
@@ -171,7 +177,6 @@ impl Sysbench {
             .arg(format!("--mysql-password={}", self.password))
             .arg(format!("--mysql-db={}", self.schema))
             .arg(format!("--threads={}", self.threads))
-            .args(["--tables=1", &format!("--table-size={TABLE_SIZE}")])
             .args(&load.arguments)
             .args(arguments)
             .output()

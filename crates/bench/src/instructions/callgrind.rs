@@ -138,20 +138,21 @@ impl PerStatement {
         }
     }
 
-    /// The dearest, with all that they call.
-    pub(super) fn by_inclusive(&self, most: usize) -> Vec<(&str, Costs)> {
-        self.dearest(most, |costs| costs.inclusive)
+    /// The dearest with all that they call, of those whose names hold `word`: what runs a program calls everything.
+    pub(super) fn by_inclusive(&self, most: usize, word: &str) -> Vec<(&str, Costs)> {
+        self.dearest(most, word, |costs| costs.inclusive)
     }
 
     /// The dearest by themselves.
     pub(super) fn by_own(&self, most: usize) -> Vec<(&str, Costs)> {
-        self.dearest(most, |costs| costs.own)
+        self.dearest(most, "", |costs| costs.own)
     }
 
-    fn dearest(&self, most: usize, by: fn(&Costs) -> f64) -> Vec<(&str, Costs)> {
+    fn dearest(&self, most: usize, word: &str, by: fn(&Costs) -> f64) -> Vec<(&str, Costs)> {
         let mut sorted: Vec<(&str, Costs)> = self
             .functions
             .iter()
+            .filter(|(name, _)| name.contains(word))
             .map(|(name, costs)| (name.as_str(), *costs))
             .collect();
         sorted.sort_by(|a, b| by(&b.1).total_cmp(&by(&a.1)).then_with(|| a.0.cmp(b.0)));
@@ -192,7 +193,7 @@ mod tests {
         assert_eq!(each.total, 170.0);
         // What one entry point of the allocator asks of another is no second allocation.
         assert_eq!(each.allocations, 2.0);
-        let inclusive = each.by_inclusive(3);
+        let inclusive = each.by_inclusive(3, "");
         let costs = |own, inclusive| Costs { own, inclusive };
         assert_eq!(
             inclusive,
@@ -203,6 +204,7 @@ mod tests {
             ]
         );
         assert_eq!(each.by_own(1), [("work", costs(100.0, 170.0))]);
+        assert_eq!(each.by_inclusive(1, "wor"), [("work", costs(100.0, 170.0))]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use serde_json::{Value, json};
 
 use super::checks::number;
-use super::samples::{Sample, of_target, targets};
+use super::samples::{Sample, by_round, of_target, targets};
 use super::{Outcome, Plan, Row};
 use crate::report::{Report, Table};
 use crate::statistics::Summary;
@@ -88,13 +88,8 @@ fn figures(row: &Row, samples: &[Sample]) -> Table {
         ];
         let general = COLUMNS.iter().map(|(_, figure)| median(figure));
         let own = own.iter().map(|name| {
-            let has = samples
-                .iter()
-                .any(|sample| sample.target == target && sample.more.contains_key(name));
-            match has {
-                true => median(&|sample| sample.more.get(name).copied().unwrap_or(f64::NAN)),
-                false => String::new(),
-            }
+            let figure = by_round(samples, |round| round.of(target)?.more.get(name).copied());
+            figure.map_or_else(String::new, |summary| number(summary.median))
         });
         table.row(start.into_iter().chain(general).chain(own));
     }
@@ -163,7 +158,17 @@ mod tests {
             core: 0,
         };
         let report = report(&plan, &[(&row, outcome)], &["burst: no server".to_owned()]);
-        assert_snapshot!(report.to_string(), @"");
+        assert_snapshot!(report.to_string(), @"
+        proxy: the bundled proxy beside its peers; medians of 2 rounds of 3 s
+
+        row               figure  median    (min..max)  must  stretch
+        pinned  floor: added, µs   15.00  10.00..20.00  ≤ 12                 missed
+        pinned     over ProxySQL       –                               not measured
+
+        pinned (statement)     µs    (min..max)  per s  proxy CPU µs  server CPU µs  client CPU µs  proxy switches  server switches  p99_ms
+        direct              30.00  20.00..40.00  37500          0.00           9.00           4.00            2.00             1.00
+        floor               45.00  30.00..60.00  25000         12.00           9.00           4.00            2.00             1.00    0.50
+        ");
         assert_eq!(report.samples.len(), 4);
         assert_eq!(report.samples[1]["more"]["p99_ms"], 0.5);
         assert_eq!(report.summary["failed"][0], "burst: no server");

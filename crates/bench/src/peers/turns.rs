@@ -5,7 +5,7 @@ use std::io;
 use std::time::Duration;
 
 use super::samples::Sample;
-use super::stage::{Server, Stage};
+use super::stage::{Cores, Server, Stage};
 use super::targets::Target;
 use crate::BenchError;
 use crate::cpu_time::{cpu_time_of_children, cpu_time_of_group, own_cpu_time};
@@ -17,6 +17,15 @@ pub(super) struct Done {
     pub(super) units: u64,
     pub(super) seconds: f64,
     pub(super) more: BTreeMap<&'static str, f64>,
+}
+
+/// Below this share of the core, a turn of a row on one core was disturbed.
+const QUIET: f64 = 0.9;
+
+/// The part of the time in which client, server and proxy had their core. What is missing to 1 went to other processes, or to
+/// other machines on the same hardware: such a turn says little.
+fn share_of_core(sample: &Sample) -> f64 {
+    (sample.proxy_us + sample.server_us + sample.client_us) / sample.us()
 }
 
 /// What has been spent so far.
@@ -62,19 +71,28 @@ impl Stage<'_> {
         for round in 1..=self.plan.rounds {
             for target in targets {
                 let sample = self.turn(server, target, round, || load(target, self.plan.duration))?;
-                (self.progress)(&format!(
-                    "  round {round}/{}  {:<24}  {:9.0}/s  proxy {:6.1} µs  server {:6.1}  client {:6.1}",
-                    self.plan.rounds,
-                    sample.target,
-                    sample.per_second(),
-                    sample.proxy_us,
-                    sample.server_us,
-                    sample.client_us
-                ));
+                (self.progress)(&self.line(server, &sample));
                 samples.push(sample);
             }
         }
         Ok(samples)
+    }
+
+    fn line(&self, server: &Server, sample: &Sample) -> String {
+        let disturbed = match server.cores == Cores::One && share_of_core(sample) < QUIET {
+            true => "  (disturbed: the machine is not quiet)",
+            false => "",
+        };
+        format!(
+            "  round {}/{}  {:<24}  {:9.0}/s  proxy {:6.1} µs  server {:6.1}  client {:6.1}{disturbed}",
+            sample.round,
+            self.plan.rounds,
+            sample.target,
+            sample.per_second(),
+            sample.proxy_us,
+            sample.server_us,
+            sample.client_us
+        )
     }
 
     /// One turn.
