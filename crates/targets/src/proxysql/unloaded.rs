@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use shardwright_rules::tables::{
     GLOBAL_VARIABLES, QUERY_RULES, REPLICATION_HOSTGROUPS, SERVERS, USERS, digest_text, is_client_addr,
 };
+use shardwright_rules::{Modifiers, Words};
 
 use super::layers::{JOINS, Rows, Unlike, unlike};
 use super::mark::is_ours_to_keep;
@@ -216,23 +217,9 @@ fn live_rule(mut rule: Row) -> Row {
             rule.facts.insert("digest".to_owned(), json!(digest_text(hash)));
         }
     }
-    let modifiers: Vec<&str> = rule
-        .text("re_modifiers")
-        .split(',')
-        .filter_map(|word| {
-            ["CASELESS", "GLOBAL"]
-                .into_iter()
-                .find(|known| starts_with(word, known))
-        })
-        .collect();
-    let modifiers = json!(modifiers.join(","));
+    let modifiers = json!(Modifiers::read(rule.text("re_modifiers")).word());
     rule.facts.insert("re_modifiers".to_owned(), modifiers);
     rule
-}
-
-fn starts_with(word: &str, known: &str) -> bool {
-    word.get(..known.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(known))
 }
 
 /// One row for logging in, and one for logging in to servers.
@@ -375,6 +362,21 @@ mod tests {
             ("delay", json!(1)),
         ]);
         assert_eq!(live_form(table, &memory), [live]);
+        for (written, printed) in [
+            ("GLOBAL,CASELESS", "CASELESS,GLOBAL"),
+            ("global,globally,caseless", "CASELESS,GLOBAL"),
+            ("GLOBAL", "GLOBAL"),
+            (" GLOBAL", ""),
+        ] {
+            let rule = |modifiers: &str| {
+                rule(&[
+                    ("rule_id", json!(7)),
+                    ("active", json!(1)),
+                    ("re_modifiers", json!(modifiers)),
+                ])
+            };
+            assert_eq!(live_form(table, &rule(written)), [rule(printed)], "{written}");
+        }
         let inactive = rule(&[("rule_id", json!(6)), ("active", json!(0))]);
         assert_eq!(live_form(table, &inactive), []);
     }
