@@ -10,7 +10,7 @@ use shardwright_targets::proxysql::Routing;
 
 use crate::args::Foreign;
 use crate::error::CommandError;
-use crate::live::{self, Live, LockUse, Proxy, unreachable};
+use crate::live::{self, Live, LockUse, OfParts, Proxy, unreachable};
 use crate::project::Opened;
 use crate::ui::Ui;
 
@@ -46,16 +46,7 @@ pub(crate) fn plan(
     lock: LockUse,
     foreign: Foreign,
 ) -> Result<Plan, CommandError> {
-    let mut meanings = Meanings::default();
-    let plan = live::plan(
-        opened,
-        live,
-        ui,
-        lock,
-        foreign,
-        &mut |live, observed, part, desired| meanings.compare(live, observed, part, desired),
-    )?;
-    Ok(plan.meaning(meanings.together()))
+    live::plan(opened, live, ui, lock, foreign, &mut Meanings::default())
 }
 
 /// The meanings of the parts of a plan.
@@ -66,12 +57,12 @@ struct Meanings {
     of_targets: Vec<(String, usize)>,
 }
 
-impl Meanings {
+impl OfParts for Meanings {
     /// Compares what a target routes now with what it would route.
     ///
     /// # Errors
     /// The target cannot hold the configuration.
-    fn compare(
+    fn part(
         &mut self,
         live: &mut Live,
         observed: &Observed,
@@ -95,7 +86,7 @@ impl Meanings {
     }
 
     /// One for the plan: where targets differ, the gravest, which names its targets.
-    fn together(self) -> Option<Meaning> {
+    fn together(&mut self) -> Option<Meaning> {
         let said: Vec<usize> = self
             .of_targets
             .iter()
@@ -118,8 +109,7 @@ impl Meanings {
             .collect();
         let is_of_all = names.len() == self.of_targets.len();
         let names = names.join(", ");
-        let (_, meaning) = self.known.into_iter().nth(at)?;
-        let mut meaning = meaning?;
+        let mut meaning = self.known[at].1.clone()?;
         if !is_of_all {
             meaning.summary = meaning.summary.map(|summary| format!("{summary}; on {names}"));
         }
