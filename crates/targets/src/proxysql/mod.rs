@@ -41,7 +41,10 @@ mod told;
 mod unloaded;
 mod wanted;
 
-pub use drift::{Cause, Drift, Drifted, Former, LeftOut, Look, Side};
+pub use drift::{
+    Cause, Difference, Drift, DriftReport, Drifted, Former, LeftOut, Look, ReadTarget, Side, TargetReport,
+    UnreadTarget,
+};
 pub use finish::Way;
 pub use hazards::codes;
 pub use journal::{
