@@ -14,7 +14,9 @@ use std::sync::Arc;
 use schemars::JsonSchema;
 use serde::Serialize;
 use shardwright_plan::{Action, Effect, Facts, RowKey, TargetError};
+use shardwright_rules::tables::USERS;
 use shardwright_rules::{Address, Configuration};
+use shardwright_secrets::Secret;
 
 use super::change::Change;
 use super::changes::{changes, is_remark, with_remark};
@@ -23,8 +25,9 @@ use super::left::Left;
 use super::live::Live;
 use super::mark::{Applied, Mark};
 use super::module::Module;
+use super::passwords::is_hash;
 use super::placement::{Mover, Placements};
-use super::row::{Row, RowName};
+use super::row::{Row, RowName, TableName};
 use super::session::SessionError;
 use super::target::ProxySqlTarget;
 use super::unloaded::{NotLive, not_live};
@@ -139,6 +142,19 @@ pub struct Look {
     live: Live,
     not_live: Vec<NotLive>,
     evidence: Evidence,
+}
+
+impl Look {
+    /// The password of a user as ProxySQL holds it, where that is a hash. A text is nobody's to pass on.
+    pub fn hash_of(&self, user: &str) -> Option<&Secret> {
+        let mut users = self.live.of_table(TableName::of(&USERS));
+        let (_, found) = users.find(|(name, _)| name.text(0) == Some(user))?;
+        found
+            .row
+            .secret
+            .as_ref()
+            .filter(|secret| is_hash(secret.expose()))
+    }
 }
 
 /// Gives the configuration of a commit with what the project owned then; `None`: it cannot be had any more.
