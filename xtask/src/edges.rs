@@ -27,7 +27,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("plan", &["rules", "vocabulary"]),
     ("secrets", &["rules"]),
     ("import", &["topology", "rules", "secrets", "sql", "diagnostics"]),
-    ("targets", &["plan", "rules", "secrets"]),
+    ("targets", &["plan", "import", "rules", "secrets"]),
     (
         "adopt",
         &[

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::{Command, ExitCode};
 
 /// Crates with generated files.
-const CRATES: [&str; 2] = ["shardwright-topology", "shardwright-plan"];
+const CRATES: [&str; 3] = ["shardwright-topology", "shardwright-plan", "shardwright-targets"];
 /// The tests that compare generated files with what is there.
 const TESTS: &str = "fresh";
 

@@ -1,8 +1,8 @@
 //! Files that are written whole or not at all.
 
-use std::fs::{Metadata, OpenOptions, Permissions};
+use std::fs::{self, DirBuilder, Metadata, OpenOptions, Permissions};
 use std::io::Write;
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
 use std::path::Path;
 
 use crate::error::CommandError;
@@ -46,4 +46,30 @@ pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CommandError
     file.as_file().sync_all().map_err(failed)?;
     file.persist(path).map_err(|error| failed(error.error))?;
     Ok(())
+}
+
+/// Writes a file that only its owner can read, beside the old one until it is whole; and the directories that it needs.
+pub(crate) fn keep_secret(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {
+    let failed = |path: &Path, error: &std::io::Error| {
+        CommandError::failed(format!("cannot write {}: {error}", path.display()))
+    };
+    let parent = path.parent().unwrap_or(Path::new("."));
+    if !parent.exists() {
+        let mut builder = DirBuilder::new();
+        let made = builder.recursive(true).mode(0o700).create(parent);
+        made.map_err(|error| failed(parent, &error))?;
+    }
+    if fs::read(path).ok().as_deref() == Some(bytes) {
+        return Ok(());
+    }
+    let new = path.with_extension("new");
+    let mut options = OpenOptions::new();
+    options.write(true).create(true).truncate(true).mode(0o600);
+    let written = options.open(&new).and_then(|mut file| {
+        file.write_all(bytes)?;
+        file.sync_all()
+    });
+    written
+        .and_then(|()| fs::rename(&new, path))
+        .map_err(|error| failed(path, &error))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use shardwright_compiler::Lock;
 use shardwright_plan::{
-    Observed, Plan, ShardMove, Staged, Target, TargetError, TargetPlan, Unreachable, safety,
+    Meaning, Observed, Plan, ShardMove, Staged, Target, TargetError, TargetPlan, Unreachable, safety,
 };
 use shardwright_rules::{Address, Configuration, EngineId};
 use shardwright_secrets::Secret;
@@ -241,9 +241,20 @@ pub(crate) enum LockUse {
     Ignore,
 }
 
-/// Is told of each target, what was observed, what would be done, and what the target shall run.
-pub(crate) type OfPart<'a> =
-    dyn FnMut(&mut Live, &Observed, &TargetPlan, &Arc<Configuration>) -> Result<(), CommandError> + 'a;
+/// Finds out what a plan means, part by part.
+pub(crate) trait OfParts {
+    /// Is told of a target, what was observed, what would be done, and what the target shall run.
+    fn part(
+        &mut self,
+        live: &mut Live,
+        observed: &Observed,
+        part: &TargetPlan,
+        desired: &Arc<Configuration>,
+    ) -> Result<(), CommandError>;
+
+    /// What all parts mean together.
+    fn together(&mut self) -> Option<Meaning>;
+}
 
 /// Observes the targets and plans the changes that the project needs.
 pub(crate) fn plan(
@@ -252,7 +263,7 @@ pub(crate) fn plan(
     ui: &Ui,
     lock: LockUse,
     foreign: Foreign,
-    each: &mut OfPart<'_>,
+    of_parts: &mut dyn OfParts,
 ) -> Result<Plan, CommandError> {
     let project = opened.project.file.project.as_deref();
     let skips = opened.project.file.safety.skip_unreachable && live.len() > 1;
@@ -290,15 +301,15 @@ pub(crate) fn plan(
         let assessment = target
             .assess(&observed, desired)
             .map_err(|error| unreachable(&error))?;
-        let hazards = analysed.hazards();
-        let part = TargetPlan::assessed(target.name(), &observed, desired, assessment, hazards);
+        let part = TargetPlan::assessed(target.name(), &observed, desired, assessment, Vec::new());
         let owner = match (foreign, &observed.project) {
             (Foreign::Compare, None) => None,
             _ => project,
         };
         let part = part.taking_staged(staged).for_project(owner);
-        each(live, &observed, &part, &built.configuration)?;
-        parts.push((part, built.configuration.clone()));
+        of_parts.part(live, &observed, &part, &built.configuration)?;
+        // The analysis goes on meanwhile.
+        parts.push((part.warned_of(analysed.hazards()), built.configuration.clone()));
     }
     if let Some(first) = away.first().filter(|_| parts.is_empty()) {
         return Err(unreachable(first));
@@ -310,7 +321,8 @@ pub(crate) fn plan(
         ));
     }
     let environment = opened.environment.clone();
-    let plan = Plan::new(environment, clock::now(), expiry(opened), None, parts);
+    let meaning = of_parts.together();
+    let plan = Plan::new(environment, clock::now(), expiry(opened), meaning, parts);
     Ok(plan.with_moves(moves(opened)).leaving_out(left_out(&away, ui)))
 }
 

@@ -5,20 +5,17 @@ use std::sync::Arc;
 use shardwright_plan::{Meaning, Observed, Plan, TargetError, TargetPlan, Witness};
 use shardwright_prover::Budget;
 use shardwright_prover::equivalence::{Difference, Equivalence, Means, equivalence_by};
-use shardwright_rules::{Body, Configuration, Decision, EngineId, NativeStep, Outcome};
+use shardwright_rules::{Configuration, Decision, Outcome};
 use shardwright_targets::proxysql::Routing;
 
 use crate::args::Foreign;
 use crate::error::CommandError;
-use crate::live::{self, Live, LockUse, Proxy, unreachable};
+use crate::live::{self, Live, LockUse, OfParts, Proxy, unreachable};
 use crate::project::Opened;
-use crate::rule_set::rules_of;
 use crate::ui::Ui;
 
 /// The part of the prover's budget that a plan may spend: about half a second where it is all spent.
 const PART: u32 = 20;
-/// Rules that a plan compares: reading them takes as long as comparing them.
-const MOST_RULES: usize = 4_000;
 /// Statements that are shown.
 const MOST_SHOWN: usize = 5;
 /// The longest statement that is shown, in characters.
@@ -49,16 +46,7 @@ pub(crate) fn plan(
     lock: LockUse,
     foreign: Foreign,
 ) -> Result<Plan, CommandError> {
-    let mut meanings = Meanings::default();
-    let plan = live::plan(
-        opened,
-        live,
-        ui,
-        lock,
-        foreign,
-        &mut |live, observed, part, desired| meanings.compare(live, observed, part, desired),
-    )?;
-    Ok(plan.meaning(meanings.together()))
+    live::plan(opened, live, ui, lock, foreign, &mut Meanings::default())
 }
 
 /// The meanings of the parts of a plan.
@@ -69,12 +57,12 @@ struct Meanings {
     of_targets: Vec<(String, usize)>,
 }
 
-impl Meanings {
+impl OfParts for Meanings {
     /// Compares what a target routes now with what it would route.
     ///
     /// # Errors
     /// The target cannot hold the configuration.
-    fn compare(
+    fn part(
         &mut self,
         live: &mut Live,
         observed: &Observed,
@@ -88,7 +76,7 @@ impl Meanings {
         let at = match self.known.iter().position(|(known, _)| *known == basis) {
             Some(at) => at,
             None => {
-                let meaning = meaning(&basis, observed, desired, live.engine);
+                let meaning = meaning(&basis, observed, desired);
                 self.known.push((basis, meaning));
                 self.known.len() - 1
             }
@@ -98,7 +86,7 @@ impl Meanings {
     }
 
     /// One for the plan: where targets differ, the gravest, which names its targets.
-    fn together(self) -> Option<Meaning> {
+    fn together(&mut self) -> Option<Meaning> {
         let said: Vec<usize> = self
             .of_targets
             .iter()
@@ -121,8 +109,7 @@ impl Meanings {
             .collect();
         let is_of_all = names.len() == self.of_targets.len();
         let names = names.join(", ");
-        let (_, meaning) = self.known.into_iter().nth(at)?;
-        let mut meaning = meaning?;
+        let mut meaning = self.known[at].1.clone()?;
         if !is_of_all {
             meaning.summary = meaning.summary.map(|summary| format!("{summary}; on {names}"));
         }
@@ -136,46 +123,36 @@ fn basis(live: &mut Live, observed: &Observed, desired: &Configuration) -> Resul
             observed.fingerprint.clone(),
             desired.fingerprint(),
         ])),
-        Proxy::ProxySql(target) => {
-            let is_default =
-                |name: &str, value: &str| shardwright_topology::default_value(name) == Some(value);
-            target.routing(desired, MOST_RULES, &is_default).map(Basis::Rows)
-        }
+        Proxy::ProxySql(target) => target.routing(desired).map(Basis::Rows),
     }
 }
 
-fn meaning(
-    basis: &Basis,
-    observed: &Observed,
-    desired: &Arc<Configuration>,
-    engine: EngineId,
-) -> Option<Meaning> {
+fn meaning(basis: &Basis, observed: &Observed, desired: &Arc<Configuration>) -> Option<Meaning> {
     let pair = match basis {
         Basis::Rows(Routing::Untouched) => {
             return Some(same("no rule, user or routing variable changes".to_owned(), true));
         }
-        Basis::Rows(Routing::Many(rules)) => return Some(too_many(*rules)),
         Basis::Configurations(_) => {
             let before = observed.configuration.as_ref()?;
-            let size = size(before).max(size(desired));
-            if size > MOST_RULES {
-                return Some(too_many(size));
-            }
             Pair {
                 before: Arc::new(before.clone()),
                 after: Arc::clone(desired),
                 unmodelled: None,
             }
         }
-        Basis::Rows(Routing::Scripts(scripts)) => {
-            let [before, after] = [0, 1].map(|side| rules_of("live.sql", scripts[side].as_bytes(), engine));
-            if before.problems.has_errors() || after.problems.has_errors() {
-                return Some(undecided("the rows that are live cannot be read as rules"));
+        Basis::Rows(Routing::Changes(sides)) => {
+            let [before, after] = &**sides;
+            let mut unreadable = [before, after]
+                .into_iter()
+                .filter_map(|side| side.unreadable.as_ref());
+            if let Some(reason) = unreadable.next() {
+                let why = format!("a row that is live cannot be read: {reason}");
+                return Some(undecided(&why));
             }
             let unmodelled = before.unmodelled.iter().chain(&after.unmodelled).next().cloned();
             Pair {
-                before: before.configuration,
-                after: after.configuration,
+                before: Arc::clone(&before.configuration),
+                after: Arc::clone(&after.configuration),
                 unmodelled,
             }
         }
@@ -202,25 +179,6 @@ fn meaning(
             undecided(constructs.first().map_or("no reason is known", String::as_str))
         }
     })
-}
-
-/// Rules, rows of fast routing, and shards.
-fn size(configuration: &Configuration) -> usize {
-    let graph = &configuration.graph;
-    let shards = graph.rules.iter().map(|rule| match &rule.body {
-        Body::Native {
-            step: NativeStep::Map(map),
-            ..
-        } => map.shards.len(),
-        Body::Native { .. } | Body::Engine(_) => 0,
-    });
-    graph.rules.len() + graph.fast_routing.len() + shards.sum::<usize>()
-}
-
-fn too_many(rules: usize) -> Meaning {
-    undecided(&format!(
-        "{rules} rules are more than a plan compares; shardwright prove equivalent live:NAME . does"
-    ))
 }
 
 fn same(summary: String, proved: bool) -> Meaning {

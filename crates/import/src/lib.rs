@@ -10,6 +10,7 @@ mod cnf;
 mod codes;
 mod dump;
 mod elsewhere;
+mod given;
 mod lift;
 mod passed_over;
 mod proxysql_admin;
@@ -18,13 +19,16 @@ mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shardwright_diagnostics::{Diagnostic, FileId, Problems, Sources, Span};
+use serde_json::{Map, Value};
+use shardwright_diagnostics::{Diagnostic, FileId, Problems, Severity, Sources, Span};
+use shardwright_rules::tables::Table;
 use shardwright_rules::{Configuration, EngineId, Rule};
 use shardwright_secrets::Secret;
 
 pub use codes::CODES;
 
-use crate::codes::SYNTAX;
+use crate::codes::{RESERVED_USER, SYNTAX};
+use crate::given::Given;
 use crate::store::Store;
 
 /// The largest file that is read: hundreds of thousands of rules.
@@ -147,6 +151,16 @@ pub fn read(
     read
 }
 
+/// Reads the rows of a running engine: each with its table and its columns, numbers and texts as SQLite has them, without
+/// those that are NULL. No place is known of anything.
+pub fn read_rows<'r>(
+    rows: impl IntoIterator<Item = (&'static Table, &'r Map<String, Value>)>,
+    engine: EngineId,
+) -> RuleFile {
+    let file = Sources::new().add("rows", "");
+    lift::lift(&Given::of(rows), engine, file, Problems::new(), &BTreeSet::new())
+}
+
 /// What is left of a file's text when the tables are filled.
 #[derive(Default)]
 struct Ran {
@@ -162,6 +176,15 @@ fn whole_file(file: FileId, what: &str) -> Diagnostic {
 }
 
 impl RuleFile {
+    /// The first thing that cannot be read, in words. A user with a name of the administrators is wrong, and can be read.
+    pub fn first_error(&self) -> Option<String> {
+        let problems = self.problems.sorted();
+        let mut unread = problems
+            .iter()
+            .filter(|problem| problem.severity == Severity::Error && problem.code != RESERVED_USER);
+        unread.next().map(|problem| problem.message.clone())
+    }
+
     fn empty(engine: EngineId, problems: Problems) -> Self {
         Self {
             configuration: Configuration::empty(engine),

@@ -14,20 +14,20 @@ use shardwright_rules::{Address, Configuration, EngineId};
 
 use crate::codes::{IGNORED, MISREAD, SYNTAX, UNMODELLED};
 use crate::lift::variables::Variables;
-use crate::store::{Row, Store};
+use crate::store::{Row, Tables};
 use crate::{Beside, Layout, RuleFile};
 
 /// What the tables mean to an engine.
 /// `without_active`: rows of rules whose INSERT does not name the column.
 pub(crate) fn lift(
-    store: &Store,
+    tables: &dyn Tables,
     engine: EngineId,
     file: FileId,
     problems: Problems,
     without_active: &BTreeSet<Span>,
 ) -> RuleFile {
     let mut lift = Lift {
-        store,
+        tables,
         file,
         configuration: Configuration::empty(engine),
         origins: BTreeMap::new(),
@@ -54,7 +54,7 @@ pub(crate) fn lift(
 
 /// A configuration in the making.
 struct Lift<'s> {
-    store: &'s Store,
+    tables: &'s dyn Tables,
     file: FileId,
     configuration: Configuration,
     origins: BTreeMap<String, Span>,
@@ -66,7 +66,7 @@ struct Lift<'s> {
 impl Lift<'_> {
     /// The rows of a table.
     fn rows(&mut self, table: &'static str) -> Vec<Row> {
-        match self.store.rows(table) {
+        match self.tables.rows(table) {
             Ok(rows) => rows,
             Err(refused) => {
                 let what = format!("table {table} cannot be read back: {refused}");

@@ -50,7 +50,14 @@ pub(crate) struct Row {
     pub(crate) table: &'static Table,
     /// Where it came from.
     pub(crate) place: Option<Span>,
-    cells: Vec<Value>,
+    /// In the order of the table.
+    pub(crate) cells: Vec<Value>,
+}
+
+/// What holds the rows of ProxySQL's tables.
+pub(crate) trait Tables {
+    /// The rows of a table, in the order in which they came.
+    fn rows(&self, table: &'static str) -> Result<Vec<Row>, Refused>;
 }
 
 impl Row {
@@ -125,9 +132,10 @@ impl Store {
         }
         Ok(count)
     }
+}
 
-    /// The rows of a table, in the order in which they came.
-    pub(crate) fn rows(&self, table: &'static str) -> Result<Vec<Row>, Refused> {
+impl Tables for Store {
+    fn rows(&self, table: &'static str) -> Result<Vec<Row>, Refused> {
         let table =
             tables::table(table).expect("the tables that are asked for are known; a test asks for each");
         let columns: Vec<&str> = table.columns.iter().map(|column| column.name).collect();

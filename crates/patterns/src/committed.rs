@@ -16,43 +16,43 @@
 //! neither `=` nor of a word. So `(?:\W|(?:[\w--i]\w*|i(?:[\w--d]\w*|d\w+)?)\W|id[^\w=])*`.
 
 use std::cell::RefCell;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use regex_automata::{Anchored, Input};
 use regex_syntax::hir::{Class, Hir, HirKind, Look};
 
 use crate::dialect::Captures;
 use crate::error::PatternError;
-use crate::matcher::Matcher;
+use crate::matcher::{self, Matcher};
+use crate::walk;
 
-/// A pattern with the verb.
+/// A pattern with the verb. Of the many patterns of a map, most are asked once, so what is not asked is not made: the language
+/// with the texts before the head, and what it is written as.
 #[derive(Debug)]
 pub(crate) struct Committed {
-    /// The part before the verb.
-    head: Hir,
-    heads: Matcher,
+    head: Arc<Head>,
     /// The whole pattern, without the verb.
     whole: Hir,
     wholes: Matcher,
-    /// The same in the syntax of `regex-syntax`.
-    text: String,
+    language: OnceLock<Hir>,
+    regular: OnceLock<String>,
 }
 
 impl Committed {
-    /// `head` is what stands before the verb in `whole`, which `text` was read as.
-    pub(crate) fn new(head: Hir, whole: Hir, text: String) -> Self {
+    /// `head` is what stands before the verb in `whole`.
+    pub(crate) fn new(head: Arc<Head>, whole: Hir) -> Self {
         Self {
             head,
-            heads: Matcher::default(),
             whole,
             wholes: Matcher::default(),
-            text,
+            language: OnceLock::new(),
+            regular: OnceLock::new(),
         }
     }
 
     /// The part before the verb.
     pub(crate) fn head(&self) -> &Hir {
-        &self.head
+        &self.head.head
     }
 
     /// The whole pattern, without the verb.
@@ -60,18 +60,38 @@ impl Committed {
         &self.whole
     }
 
-    /// The same in the syntax of `regex-syntax`.
-    pub(crate) fn text(&self) -> &str {
-        &self.text
+    /// The texts with a match, as an expression that is anchored at their beginning.
+    pub(crate) fn language(&self) -> &Hir {
+        let before = &self.head.before.1;
+        self.language
+            .get_or_init(|| Hir::concat(vec![before.clone(), self.whole.clone()]))
+    }
+
+    /// The same in the syntax of `regex-syntax`; `whole` is what the whole pattern was read from.
+    pub(crate) fn regular(&self, whole: &str) -> &str {
+        let before = &self.head.before.0;
+        self.regular.get_or_init(|| format!("{before}{whole}"))
+    }
+
+    /// Parts of [`Committed::language`], repetitions counted out.
+    pub(crate) fn parts(&self) -> usize {
+        self.head.parts.saturating_add(matcher::parts(&self.whole))
+    }
+
+    /// Whether the text contains a match; `None` where that is not found in a few steps.
+    pub(crate) fn finds_quickly(&self, text: &[u8]) -> Option<bool> {
+        match self.head.first(text, 0)? {
+            Some(first) => walk::matches_at(&self.whole, text, first),
+            None => Some(false),
+        }
     }
 
     /// The match where the head stands first, at `from` or later.
     pub(crate) fn captures_at(&self, text: &[u8], from: usize) -> Option<Captures> {
-        let head = self.heads.with_groups(&self.head)?;
-        let first = head.find(Input::new(text).range(from..))?;
+        let first = self.head.first(text, from)??;
         let whole = self.wholes.with_groups(&self.whole)?;
         let mut captures = whole.create_captures();
-        let there = Input::new(text).range(first.start()..).anchored(Anchored::Yes);
+        let there = Input::new(text).range(first..).anchored(Anchored::Yes);
         whole.captures(there, &mut captures);
         captures.is_match().then(|| {
             (0..captures.group_len())
@@ -81,27 +101,30 @@ impl Committed {
     }
 }
 
-/// What stands before the verb, and an expression for the texts before the first match of it, with its syntax tree; none where
-/// that is no whole word and a byte behind it.
-#[derive(Clone, Debug)]
+/// What stands before the verb, and an expression for the texts before the first match of it, with its syntax tree. The patterns
+/// for the keys of a map have one head together.
+#[derive(Debug)]
 pub(crate) struct Head {
     pub(crate) head: Hir,
-    pub(crate) before: Option<(Arc<str>, Hir)>,
+    heads: Matcher,
+    before: (String, Hir),
+    /// Parts of that tree.
+    parts: usize,
 }
 
-/// Heads that a thread keeps: the patterns for the keys of a map have one in common.
+/// Heads that a thread keeps.
 const KEPT: usize = 16;
 
 thread_local! {
-    static HEADS: RefCell<Vec<(String, Head)>> = const { RefCell::new(Vec::new()) };
+    static HEADS: RefCell<Vec<(String, Option<Arc<Head>>)>> = const { RefCell::new(Vec::new()) };
 }
 
 impl Head {
-    /// Reads a head, or finds it among those that were read last.
+    /// Reads a head, or finds it among those that were read last; none where it is no whole word and a byte behind it.
     pub(crate) fn read(
         text: &str,
         parse: impl Fn(&str) -> Result<Hir, PatternError>,
-    ) -> Result<Self, PatternError> {
+    ) -> Result<Option<Arc<Self>>, PatternError> {
         let known = HEADS.with_borrow(|heads| {
             let mut heads = heads.iter();
             heads
@@ -112,19 +135,31 @@ impl Head {
             return Ok(known);
         }
         let head = parse(text)?;
-        let before = match before(&head) {
+        let read = match before(&head) {
             Some(before) => {
                 let text = format!(r"(?-u:\A{before})");
-                Some((Arc::from(text.as_str()), parse(&text)?))
+                let tree = parse(&text)?;
+                Some(Arc::new(Self {
+                    head,
+                    heads: Matcher::default(),
+                    parts: matcher::parts(&tree),
+                    before: (text, tree),
+                }))
             }
             None => None,
         };
-        let read = Self { head, before };
         HEADS.with_borrow_mut(|heads| {
             heads.truncate(KEPT - 1);
             heads.insert(0, (text.to_owned(), read.clone()));
         });
         Ok(read)
+    }
+
+    /// Where it stands first in the text, at `from` or later; the outer `None`: it is too large to be searched.
+    fn first(&self, text: &[u8], from: usize) -> Option<Option<usize>> {
+        let heads = self.heads.with_groups(&self.head)?;
+        let found = heads.find(Input::new(text).range(from..));
+        Some(found.map(|found| found.start()))
     }
 }
 

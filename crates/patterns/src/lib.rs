@@ -16,6 +16,7 @@ mod matcher;
 mod pattern;
 mod possessive;
 mod rewrite;
+mod walk;
 
 pub use automata::{Automaton, Inclusion, Limits, Literal, Undecided, included, intersects, walk, witness};
 pub use dialect::{Captures, Dialect, Flags};

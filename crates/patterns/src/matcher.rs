@@ -46,6 +46,11 @@ impl Matcher {
         }
     }
 
+    /// Whether the fast matcher is built, or will be with the next question. This counts as one.
+    pub(crate) fn is_asked_often(&self) -> bool {
+        self.full.get().is_some() || self.asked.fetch_add(1, Ordering::Relaxed) >= OFTEN
+    }
+
     /// What also finds places and groups; `None` if the pattern is too large.
     pub(crate) fn with_groups(&self, hir: &Hir) -> Option<&meta::Regex> {
         if self.full.get().is_some() || self.asked.fetch_add(1, Ordering::Relaxed) >= OFTEN {
@@ -128,9 +133,10 @@ fn build(hir: &Hir, config: meta::Config) -> Result<meta::Regex, Box<meta::Build
         .map_err(Box::new)
 }
 
-/// Whether a pattern can exceed the size limit of the matchers: no part of a small one takes more than a few hundred bytes.
-pub(crate) fn may_be_too_large(hir: &Hir) -> bool {
-    parts(hir) > MANY_PARTS
+/// Whether a pattern of so many parts can exceed the size limit of the matchers: no part of a small one takes more than a few
+/// hundred bytes.
+pub(crate) fn is_too_many(parts: usize) -> bool {
+    parts > MANY_PARTS
 }
 
 /// Parts of an expression, repetitions counted out.

@@ -16,6 +16,9 @@ use crate::{literals, possessive};
 
 /// Steps of the backtracking matcher, after which the search is given up; PCRE's own limit is not the same.
 const BACKTRACK_LIMIT: usize = 200_000;
+/// What repeats the part before it.
+const QUANTIFIERS: [char; 4] = ['*', '+', '?', '{'];
+
 /// A pattern as one engine understands it.
 #[derive(Clone, Debug)]
 pub struct Pattern {
@@ -23,7 +26,7 @@ pub struct Pattern {
     dialect: Dialect,
     flags: Flags,
     translation: Arc<Translation>,
-    /// The regular language; absent for an opaque pattern.
+    /// The regular language; absent for an opaque pattern and one with `(*COMMIT)`.
     hir: Option<Arc<Hir>>,
     /// What the search that gives up is made of.
     committed: Option<Arc<Committed>>,
@@ -48,13 +51,25 @@ impl Pattern {
         let bytes = if dialect == Dialect::Re2 { "" } else { "-u" };
         let opening = format!("(?{case}{bytes}:");
         let marked = possessive::marked(&translation.regular, &translation.possessive);
-        let head = translation
+        let head = match translation.committed {
+            Some(end) => Some(Head::read(
+                &format!("{opening}{})", &translation.regular[..end]),
+                parse,
+            )?),
+            None => None,
+        };
+        let behind = translation
             .committed
-            .map(|end| translation.regular[..end].to_owned());
+            .map(|end| translation.regular[end..].to_owned());
         translation.regular = format!("{opening}{})", translation.regular);
-        let mut hir = match translation.opaque {
-            Some(_) => None,
-            None => Some(parse(&translation.regular)?),
+        let mut hir = match (translation.opaque, &head, behind) {
+            (Some(_), ..) => None,
+            // The verb stands in no group and no branch, and the head has no groups.
+            (None, Some(Some(head)), Some(behind)) if !behind.starts_with(QUANTIFIERS) => {
+                let behind = parse(&format!("{opening}{behind})"))?;
+                Some(Hir::concat(vec![head.head.clone(), behind]))
+            }
+            (None, ..) => Some(parse(&translation.regular)?),
         };
         let takes_back = match (&hir, &marked) {
             (Some(hir), Some(marked)) => {
@@ -69,21 +84,20 @@ impl Pattern {
         }
         let mut committed = None;
         if let Some(head) = head {
-            let Head { head, before } = Head::read(&format!("{opening}{head})"), parse)?;
-            let before = before.filter(|_| !translation.dollar);
-            let (Some((before, in_front)), Some(whole)) = (before, hir.take()) else {
+            let (Some(head), Some(whole)) = (head.filter(|_| !translation.dollar), hir.take()) else {
                 return Err(unsupported(
                     "what stands before `(*COMMIT)` here cannot be evaluated".to_owned(),
                 ));
             };
-            let text = format!("{before}{}", translation.regular);
-            let text = std::mem::replace(&mut translation.regular, text);
-            hir = Some(Hir::concat(vec![in_front, whole.clone()]));
-            committed = Some(Arc::new(Committed::new(head, whole, text)));
+            committed = Some(Arc::new(Committed::new(head, whole)));
         }
         let regular = Arc::new(Matcher::default());
-        if let Some(hir) = hir.as_ref().filter(|hir| matcher::may_be_too_large(hir)) {
-            regular.check(hir)?;
+        match (&committed, &hir) {
+            (Some(committed), _) if matcher::is_too_many(committed.parts()) => {
+                regular.check(committed.language())?;
+            }
+            (None, Some(hir)) if matcher::is_too_many(matcher::parts(hir)) => regular.check(hir)?,
+            _ => {}
         }
         let exact = Arc::new(OnceLock::new());
         if translation.opaque.is_some() {
@@ -136,7 +150,7 @@ impl Pattern {
 
     /// Compiles at once what is otherwise compiled when a pattern has been asked often: for those who answer clients.
     pub fn prepare(&self) {
-        if let Some(hir) = &self.hir {
+        if let Some(hir) = self.hir() {
             self.regular.prepare(hir);
         }
     }
@@ -170,15 +184,27 @@ impl Pattern {
     /// `None` if opaque. Compile it with [`Pattern::syntax`] and [`Pattern::engine`]; it may take in a final line end that
     /// `$` only looks at.
     pub fn regular_text(&self) -> Option<&str> {
-        self.translation
-            .opaque
-            .is_none()
-            .then_some(self.translation.regular.as_str())
+        let whole = self.translation.regular.as_str();
+        match &self.committed {
+            Some(committed) => Some(committed.regular(whole)),
+            None => self.translation.opaque.is_none().then_some(whole),
+        }
     }
 
     /// The same language as a syntax tree; `None` if opaque.
     pub(crate) fn hir(&self) -> Option<&Hir> {
-        self.hir.as_deref()
+        match &self.committed {
+            Some(committed) => Some(committed.language()),
+            None => self.hir.as_deref(),
+        }
+    }
+
+    /// What a match itself is, without the texts before a head; `None` if opaque.
+    fn matching(&self) -> Option<&Hir> {
+        match &self.committed {
+            Some(committed) => Some(committed.whole()),
+            None => self.hir.as_deref(),
+        }
     }
 
     /// What it is made of, if `(*COMMIT)` stands in it.
@@ -189,29 +215,28 @@ impl Pattern {
     /// A text that contains a match, short and readable where the pattern shows one; `None` where it does not. Only a
     /// proposal: an assertion or a `$` may refuse it.
     pub fn sample(&self) -> Option<Vec<u8>> {
-        literals::sample(self.hir()?)
+        literals::sample(self.matching()?)
     }
 
     /// Texts, in lower case, that every matching text holds whatever its letter case; none for an opaque pattern.
     pub fn needles(&self) -> Vec<Vec<u8>> {
-        self.hir().map(literals::needles).unwrap_or_default()
+        self.matching().map(literals::needles).unwrap_or_default()
     }
 
     /// Whether a match is known to be of one byte or more: then the empty text contains none. False for an opaque pattern.
     pub fn reads_bytes(&self) -> bool {
         let least = |hir: &Hir| hir.properties().minimum_len();
-        self.hir().is_some_and(|hir| least(hir) != Some(0))
+        self.matching().is_some_and(|hir| least(hir) != Some(0))
     }
 
     /// Numbers of the capturing groups that can match text of any length; none for an opaque pattern.
     pub fn open_groups(&self) -> Vec<usize> {
-        self.hir().map(literals::open_groups).unwrap_or_default()
+        self.matching().map(literals::open_groups).unwrap_or_default()
     }
 
     /// What makes a backtracking engine try very many ways, if the pattern has such a shape.
     pub fn backtracking(&self) -> Option<&'static str> {
-        let committed = self.committed.as_deref().map(Committed::text);
-        literals::backtracking(committed.unwrap_or(&self.translation.regular))
+        literals::backtracking(&self.translation.regular)
     }
 
     /// The syntax options that [`Pattern::regular_text`] is written for.
@@ -233,7 +258,13 @@ impl Pattern {
     /// Whether `text`, cut as for [`Pattern::is_match`], contains a match; `None` if the search was given up.
     pub fn finds(&self, text: &[u8]) -> Option<bool> {
         let text = self.subject(text);
-        match &self.hir {
+        if let Some(committed) = &self.committed
+            && !self.regular.is_asked_often()
+            && let Some(found) = committed.finds_quickly(text)
+        {
+            return Some(found);
+        }
+        match self.hir() {
             Some(hir) => self.regular.finds(hir, text),
             None => self.exact()?.is_match(text).ok(),
         }
@@ -277,7 +308,7 @@ impl Pattern {
         if let Some(committed) = &self.committed {
             return committed.captures_at(text, from);
         }
-        let regular = self.regular.with_groups(self.hir.as_deref()?)?;
+        let regular = self.regular.with_groups(self.hir()?)?;
         let mut captures = regular.create_captures();
         regular.captures(regex_automata::Input::new(text).range(from..), &mut captures);
         let found = captures.is_match();

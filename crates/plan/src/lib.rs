@@ -33,7 +33,7 @@ pub use observed::{Base, Observed};
 pub use outcome::{ApplyReport, Outcome, Problem};
 pub use plan::{Change, Cost, Meaning, Plan, SCHEMA_VERSION, Staged, TargetPlan, Unreachable, Witness};
 pub use saved::{LoadError, MAX_PLAN_BYTES};
-pub use schema::schemas;
+pub use schema::{schema_of, schemas};
 pub use shard_move::ShardMove;
 pub use shardwright_vocabulary::Severity;
 pub use target::{Applied, ApplyError, Target, TargetError};

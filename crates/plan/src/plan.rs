@@ -212,6 +212,9 @@ impl Plan {
     /// The same with whether statements route differently.
     #[must_use]
     pub fn meaning(mut self, meaning: Option<Meaning>) -> Self {
+        if meaning == self.meaning {
+            return self;
+        }
         self.meaning = meaning;
         self.id = self.computed_id();
         self
@@ -221,6 +224,9 @@ impl Plan {
     #[must_use]
     pub fn leaving_out(mut self, mut unreachable: Vec<Unreachable>) -> Self {
         unreachable.sort_by(|a, b| a.name.cmp(&b.name));
+        if unreachable == self.unreachable {
+            return self;
+        }
         self.unreachable = unreachable;
         self.id = self.computed_id();
         self
@@ -294,6 +300,14 @@ impl TargetPlan {
             cost: None,
             staged: None,
         }
+    }
+
+    /// The same with hazards of the configuration in front of those of the target.
+    #[must_use]
+    pub fn warned_of(mut self, mut hazards: Vec<Hazard>) -> Self {
+        hazards.append(&mut self.hazards);
+        self.hazards = hazards;
+        self
     }
 
     /// The same with what becomes of rows that somebody else has staged, as its effects have it.

@@ -1,6 +1,6 @@
 //! The published schemas of what this crate writes.
 
-use serde_json::Value;
+use schemars::JsonSchema;
 
 use crate::Plan;
 use crate::render::Summary;
@@ -8,15 +8,14 @@ use crate::render::Summary;
 /// Every published schema: the name of its file in `schemas/`, and its text.
 pub fn schemas() -> Vec<(&'static str, String)> {
     vec![
-        ("plan.v1.json", text(schemars::schema_for!(Plan).to_value())),
-        (
-            "plan-summary.v1.json",
-            text(schemars::schema_for!(Summary<'_>).to_value()),
-        ),
+        ("plan.v1.json", schema_of::<Plan>()),
+        ("plan-summary.v1.json", schema_of::<Summary<'_>>()),
     ]
 }
 
-fn text(schema: Value) -> String {
+/// The text of a schema as it is published.
+pub fn schema_of<T: JsonSchema>() -> String {
+    let schema = schemars::schema_for!(T).to_value();
     let mut text = serde_json::to_string_pretty(&schema).expect("a schema is JSON");
     text.push('\n');
     text

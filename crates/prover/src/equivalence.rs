@@ -170,7 +170,7 @@ pub fn equivalence_by(left: &Configuration, right: &Configuration, means: &Means
 /// surrounds the rules is compared.
 pub(crate) fn compared(both: [&Configuration; 2], relation: Relation, means: &Means) -> (Comparison, Budget) {
     let [left, right] = flags::without_idle(both);
-    let lookups = [Lookup::of(&left), Lookup::of(&right)];
+    let lookups = Lookup::of_both([&left, &right]);
     let spending = Rc::new(Spending::of(means.budget));
     let pair = Pair {
         lookups: &lookups,

@@ -4,6 +4,7 @@ mod filter;
 
 use std::cell::OnceCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 
 use shardwright_rules::decide::{Detail, Index, RulePatterns, decide};
 use shardwright_rules::{
@@ -18,11 +19,67 @@ const MOST_STEPS: u64 = 1 << 14;
 /// Visits of every rule.
 const MOST_PASSES: u64 = 8;
 
+/// The patterns of a configuration's rules, by position.
+#[derive(Debug)]
+struct Patterns<'c> {
+    configuration: &'c Configuration,
+    compiled: Vec<OnceCell<RulePatterns>>,
+}
+
+impl<'c> Patterns<'c> {
+    fn of(configuration: &'c Configuration) -> Self {
+        let rules = configuration.graph.rules.iter();
+        Self {
+            configuration,
+            compiled: rules.map(|_| OnceCell::new()).collect(),
+        }
+    }
+
+    fn at(&self, position: usize) -> &RulePatterns {
+        let rule = &self.configuration.graph.rules[position];
+        self.compiled[position].get_or_init(|| RulePatterns::of_rule(rule, self.configuration))
+    }
+
+    /// Compiles all at once, which is quicker than one after the other where there are many.
+    fn compile_all(&self) {
+        if self.compiled.iter().any(|patterns| patterns.get().is_some()) {
+            return;
+        }
+        let all = RulePatterns::of(self.configuration);
+        for (known, patterns) in self.compiled.iter().zip(all) {
+            known.get_or_init(|| patterns);
+        }
+    }
+}
+
+/// The patterns of another configuration, and by position the rule there that has the same as ours.
+#[derive(Debug)]
+struct Shared<'c> {
+    patterns: Rc<Patterns<'c>>,
+    places: Vec<Option<u32>>,
+}
+
+impl<'c> Shared<'c> {
+    fn with(patterns: &Rc<Patterns<'c>>, configuration: &Configuration) -> Self {
+        let known = &patterns.configuration.graph.rules;
+        let place = |rule: &shardwright_rules::Rule| {
+            let at = known.binary_search_by_key(&rule.id, |known| known.id).ok()?;
+            let of = (&known[at], patterns.configuration);
+            RulePatterns::are_shared(of, (rule, configuration)).then_some(at as u32)
+        };
+        Self {
+            patterns: Rc::clone(patterns),
+            places: configuration.graph.rules.iter().map(place).collect(),
+        }
+    }
+}
+
 /// The evaluator's own walk over indexed rules.
 #[derive(Debug)]
 pub(crate) struct Lookup<'c> {
     configuration: &'c Configuration,
-    patterns: Vec<OnceCell<RulePatterns>>,
+    patterns: Rc<Patterns<'c>>,
+    shared: Option<Shared<'c>>,
     pub(crate) chains: Chains,
     users: HashMap<&'c str, usize>,
     cluster_of: HashMap<HostgroupId, usize>,
@@ -50,7 +107,8 @@ impl<'c> Lookup<'c> {
             fast_routes.entry(key).or_insert(at);
         }
         Self {
-            patterns: graph.rules.iter().map(|_| OnceCell::new()).collect(),
+            patterns: Rc::new(Patterns::of(configuration)),
+            shared: None,
             configuration,
             chains: Chains::of(&graph.rules),
             users,
@@ -58,6 +116,17 @@ impl<'c> Lookup<'c> {
             fast_routes,
             filter: OnceCell::new(),
         }
+    }
+
+    /// Those of two configurations: what both have is compiled once.
+    pub(crate) fn of_both([left, right]: [&'c Configuration; 2]) -> [Self; 2] {
+        let left = Self::of(left);
+        let shared = Shared::with(&left.patterns, right);
+        let right = Self {
+            shared: Some(shared),
+            ..Self::of(right)
+        };
+        [left, right]
     }
 
     /// Where a statement goes, found by asking only the rules whose patterns can match it: the counts of evaluations and
@@ -85,14 +154,12 @@ impl<'c> Lookup<'c> {
         )
     }
 
-    /// Compiles all patterns at once, which is quicker than one after the other where there are many.
+    /// Compiles the patterns of all rules at once; those that are shared only once, where they are most of them.
     pub(crate) fn compile_all(&self) {
-        if self.patterns.iter().any(|patterns| patterns.get().is_some()) {
-            return;
-        }
-        let all = RulePatterns::of(self.configuration);
-        for (known, patterns) in self.patterns.iter().zip(all) {
-            known.get_or_init(|| patterns);
+        let own = |shared: &Shared<'_>| shared.places.iter().filter(|place| place.is_none()).count();
+        match &self.shared {
+            Some(shared) if own(shared) <= shared.places.len() / 2 => shared.patterns.compile_all(),
+            Some(_) | None => self.patterns.compile_all(),
         }
     }
 
@@ -118,13 +185,16 @@ impl Index for Lookup<'_> {
     }
 
     fn most_steps(&self) -> u64 {
-        MOST_STEPS + MOST_PASSES * self.patterns.len() as u64
+        MOST_STEPS + MOST_PASSES * self.patterns.compiled.len() as u64
     }
 
     fn patterns(&self, position: usize) -> &RulePatterns {
-        self.patterns[position].get_or_init(|| {
-            RulePatterns::of_rule(&self.configuration.graph.rules[position], self.configuration)
-        })
+        let shared = self.shared.as_ref();
+        let there = shared.and_then(|shared| Some((&shared.patterns, shared.places[position]?)));
+        match there {
+            Some((patterns, place)) => patterns.at(place as usize),
+            None => self.patterns.at(position),
+        }
     }
 
     fn next_rule(&self, flag: u32, from: usize) -> Option<usize> {

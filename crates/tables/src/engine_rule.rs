@@ -216,6 +216,33 @@ impl Modifiers {
     const fn of(caseless: bool, global: bool) -> Self {
         Self { caseless, global }
     }
+
+    /// What ProxySQL reads in the column: words between commas in any order, by how they begin and in any letter case. It
+    /// ignores the others; a blank in front makes a word another one. Live it prints [`Words::word`] for what it has read.
+    pub fn read(text: &str) -> Self {
+        text.split(',')
+            .filter_map(Self::read_word)
+            .fold(Self::of(false, false), |both, word| {
+                Self::of(both.caseless || word.caseless, both.global || word.global)
+            })
+    }
+
+    /// The words of the column that ProxySQL ignores.
+    pub fn ignored(text: &str) -> impl Iterator<Item = &str> {
+        text.split(',')
+            .filter(|word| !word.is_empty() && Self::read_word(word).is_none())
+    }
+
+    fn read_word(word: &str) -> Option<Self> {
+        let begins = |known: &str| {
+            let start = word.get(..known.len());
+            start.is_some_and(|start| start.eq_ignore_ascii_case(known))
+        };
+        match (begins("CASELESS"), begins("GLOBAL")) {
+            (false, false) => None,
+            (caseless, global) => Some(Self::of(caseless, global)),
+        }
+    }
 }
 
 impl Default for Modifiers {

@@ -6,6 +6,7 @@ pub mod emit;
 mod live_tables;
 mod pausing;
 pub mod proxysql;
+mod schema;
 mod server;
 
 pub use admin::{AdminAddress, Timeouts};
@@ -13,4 +14,5 @@ pub use bundled::BundledTarget;
 pub use live_tables::{LiveTables, LiveTablesError, live_tables};
 pub use pausing::{ProxyAdmin, Unfinished, WatchedServer};
 pub use proxysql::ProxySqlTarget;
+pub use schema::schemas;
 pub use server::{ReplicaStatus, Server, ServerAccount, ServerAddress, ServerError};

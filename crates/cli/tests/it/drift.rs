@@ -1,6 +1,7 @@
 //! `drift` on a real ProxySQL: whose change a difference is, what is no drift, and how soon it is told.
 
 use std::fs;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use nix::sys::signal::{Signal, kill};
@@ -20,8 +21,18 @@ impl Rig {
         self.proxysql.run(statements.iter().copied()).unwrap();
     }
 
+    /// What `drift` tells programs, which is of the published shape.
     fn drift(&self, code: i32) -> Value {
-        serde_json::from_str(&self.ends(code, &["drift", "--format", "json"])).unwrap()
+        let told = serde_json::from_str(&self.ends(code, &["drift", "--format", "json"])).unwrap();
+        let schema = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../schemas/drift.v1.json");
+        let schema: Value = serde_json::from_str(&fs::read_to_string(schema).unwrap()).unwrap();
+        let validator = jsonschema::draft202012::new(&schema).unwrap();
+        let wrong: Vec<String> = validator
+            .iter_errors(&told)
+            .map(|error| error.to_string())
+            .collect();
+        assert!(wrong.is_empty(), "{wrong:#?}\n{told:#}");
+        told
     }
 }
 

@@ -1,5 +1,7 @@
 //! `drift --adopt` on a real ProxySQL: hand edits become lines of the files, and nothing else changes.
 
+use std::os::unix::fs::PermissionsExt;
+
 use insta::assert_snapshot;
 
 use crate::proxysql_targets::Rig;
@@ -59,6 +61,50 @@ fn hand_edits_become_lines_of_the_files() {
     // The rule that came has no comment of ours: that is no difference.
     let left = rig.json(&["plan"]);
     assert_eq!(left["effects"], serde_json::json!([]), "{left}");
+    rig.ends(0, &["apply", "--auto-approve"]);
+    rig.ends(0, &["drift"]);
+}
+
+#[test]
+fn users_with_a_hash_and_rows_of_fast_routing_are_adopted() {
+    let Some(rig) = Rig::start("adopting users and fast routing of a real ProxySQL") else {
+        return;
+    };
+    rig.environment.write("topology/shop.yaml", TOPOLOGY).unwrap();
+    rig.ends(0, &["apply", "--auto-approve"]);
+    let hash = "*94BDCEBE19083CE2A1F959FD02F964C7AF4CFC29";
+    let hostgroup = "SELECT hostgroup_id FROM mysql_servers WHERE hostname = 'two.db'";
+    let guest = format!(
+        "INSERT INTO mysql_users (username, password, default_hostgroup, default_schema, max_connections) \
+         VALUES ('guest', '{hash}', ({hostgroup}), 'visits', 7)"
+    );
+    let route = format!(
+        "INSERT INTO mysql_query_rules_fast_routing (username, schemaname, flagIN, destination_hostgroup, comment) \
+         VALUES ('guest', 'archive', 0, ({hostgroup}), '')"
+    );
+    let loads = ["LOAD MYSQL USERS TO RUNTIME", "LOAD MYSQL QUERY RULES TO RUNTIME"];
+    rig.proxysql.run([&*guest, &*route, loads[0], loads[1]]).unwrap();
+    rig.ends(2, &["drift"]);
+    let shown = rig.ends(0, &["drift", "--adopt", "--dry-run"]);
+    for line in [
+        "guest: {password: {file: secrets/guest}, cluster: two, schema: visits, max_connections: 7}",
+        "{username: guest, schemaname: archive, cluster: two}",
+    ] {
+        assert!(shown.contains(line), "{shown}");
+    }
+    assert!(!shown.contains(hash), "{shown}");
+    assert!(rig.environment.read("secrets/guest").is_err());
+    rig.ends(0, &["drift", "--adopt"]);
+    assert_eq!(rig.environment.read("secrets/guest").unwrap(), hash);
+    assert_eq!(rig.environment.read("secrets/.gitignore").unwrap(), "*\n");
+    let file = rig
+        .environment
+        .project()
+        .join("secrets/guest")
+        .metadata()
+        .unwrap();
+    assert_eq!(file.permissions().mode() & 0o777, 0o600);
+    rig.ends(0, &["validate"]);
     rig.ends(0, &["apply", "--auto-approve"]);
     rig.ends(0, &["drift"]);
 }

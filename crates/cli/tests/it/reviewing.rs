@@ -126,6 +126,31 @@ fn rows_that_others_have_staged_are_shown_and_published_or_taken_back() {
 }
 
 #[test]
+fn what_staged_rows_route_is_told_with_the_plan_that_publishes_them() {
+    let Some(rig) = Rig::start("the meaning of staged rows on a real ProxySQL") else {
+        return;
+    };
+    let manage = "manage: {query_rules: 100000-199999, users: [app], clusters: all}\n";
+    let file = rig.environment.read("shardwright.yaml").unwrap();
+    rig.environment.write("shardwright.yaml", file + manage).unwrap();
+    rig.ends(0, &["apply", "--auto-approve"]);
+    let staged = "INSERT INTO mysql_query_rules (rule_id, active, match_digest, destination_hostgroup, apply) \
+                  VALUES (500, 1, '^CALL', 1020, 1)";
+    rig.proxysql.run([staged]).unwrap();
+    rig.topology("two", 2);
+    let adopting = rig.ends(0, &["plan", "--staged", "adopt"]);
+    assert!(
+        adopting.contains("statements go another way") && adopting.contains("two writer (hostgroup 1020)"),
+        "{adopting}"
+    );
+    let discarding = rig.ends(0, &["plan", "--staged", "discard"]);
+    assert!(
+        discarding.contains("nothing routes differently (proved)"),
+        "{discarding}"
+    );
+}
+
+#[test]
 fn a_target_that_is_away_fails_everything_or_is_left_out_and_named() {
     let Some(rig) = Rig::start("a target that cannot be reached beside a real ProxySQL") else {
         return;

@@ -123,23 +123,12 @@ fn rule_digest(lift: &mut Lift<'_>, row: &Row, id: u32) -> Option<u64> {
 }
 
 fn modifiers(lift: &mut Lift<'_>, row: &Row, id: u32) -> Modifiers {
-    let mut modifiers = Modifiers {
-        caseless: false,
-        global: false,
-    };
-    for word in text(row, "re_modifiers").unwrap_or_default().split(',') {
-        // A blank in front makes it another word.
-        match word.to_ascii_uppercase().as_str() {
-            "" => {}
-            word if word.starts_with("CASELESS") => modifiers.caseless = true,
-            word if word.starts_with("GLOBAL") => modifiers.global = true,
-            _ => {
-                let what = format!("the engine ignores a part of the re_modifiers of rule {id}: `{word}`");
-                lift.say(Severity::Warning, MISREAD, row, what);
-            }
-        }
+    let written = text(row, "re_modifiers").unwrap_or_default();
+    for word in Modifiers::ignored(&written) {
+        let what = format!("the engine ignores a part of the re_modifiers of rule {id}: `{word}`");
+        lift.say(Severity::Warning, MISREAD, row, what);
     }
-    modifiers
+    Modifiers::read(&written)
 }
 
 /// Weighted flags of `attributes`; entries that are not two whole numbers are passed over by the engine.

@@ -404,3 +404,56 @@ mysql_galera_hostgroups = (
     warning[SW162] proxysql.cnf:6:101: the engine does not read `active` from a file
     ");
 }
+
+/// What SQLite has made of statements means the same as the statements.
+#[test]
+fn rows_mean_what_statements_mean() {
+    let (file, _) = file(
+        "rules.sql",
+        "INSERT INTO mysql_query_rules (rule_id, active, username, match_digest, re_modifiers, destination_hostgroup, apply) \
+         VALUES (7, 1, 'app', '^SELECT', 'GLOBAL,CASELESS', 3, 1), (9, 0, NULL, NULL, 'CASELESS', NULL, 0);
+         INSERT INTO mysql_query_rules_fast_routing (username, schemaname, flagIN, destination_hostgroup, comment) \
+         VALUES ('app', 'shop', 0, 4, '');
+         INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('app', 'x', 3);
+         INSERT INTO global_variables (variable_name, variable_value) VALUES ('mysql-query_processor_iterations', '2');",
+    );
+    let rule = |given: serde_json::Value| {
+        let mut row = serde_json::json!({"active": 1, "flagIN": 0, "negate_match_pattern": 0, "apply": 0, "attributes": ""});
+        row.as_object_mut()
+            .unwrap()
+            .extend(given.as_object().unwrap().clone());
+        ("mysql_query_rules", row)
+    };
+    let rows = [
+        rule(
+            serde_json::json!({"rule_id": 7, "username": "app", "match_digest": "^SELECT",
+            "re_modifiers": "GLOBAL,CASELESS", "destination_hostgroup": 3, "apply": 1}),
+        ),
+        rule(serde_json::json!({"rule_id": 9, "active": 0, "re_modifiers": "CASELESS"})),
+        (
+            "mysql_query_rules_fast_routing",
+            serde_json::json!({"username": "app", "schemaname": "shop", "flagIN": 0, "destination_hostgroup": 4, "comment": ""}),
+        ),
+        (
+            "mysql_users",
+            serde_json::json!({"username": "app", "password": "x", "active": 1, "use_ssl": 0, "default_hostgroup": 3,
+                "schema_locked": 0, "transaction_persistent": 1, "fast_forward": 0, "backend": 1, "frontend": 1,
+                "max_connections": 10000, "attributes": "", "comment": ""}),
+        ),
+        (
+            "global_variables",
+            serde_json::json!({"variable_name": "mysql-query_processor_iterations", "variable_value": "2"}),
+        ),
+    ];
+    let given = rows.iter().map(|(table, row)| {
+        (
+            shardwright_rules::tables::table(table).unwrap(),
+            row.as_object().unwrap(),
+        )
+    });
+    let read = shardwright_import::read_rows(given, EngineId::Proxysql27);
+    assert_eq!(read.first_error(), None);
+    assert_eq!(read.configuration, file.configuration);
+    assert_eq!(read.configuration.graph.rules.len(), 1);
+    assert_eq!(read.beside.inactive.len(), 1);
+}

@@ -86,29 +86,28 @@ fn unbounded(plan: &Plan, view: &View<'_>) -> String {
         routing(&mut out, meaning);
     }
     for group in groups(plan) {
-        let names: Vec<String> = group.names.iter().map(|name| inline(name)).collect();
+        let names: Vec<String> = group.names().map(inline).collect();
         out.push_str(&format!("**{}**\n\n", names.join(", ")));
-        if group.first.effects.is_empty() {
+        if group.first().effects.is_empty() {
             out.push_str("no changes\n\n");
             continue;
         }
-        listing(&mut out, group.first, view);
-        out.push_str(&format!("* objects: {}\n", objects(group.first)));
-        if let Some(cost) = cost(group.first) {
+        listing(&mut out, group.first(), view);
+        out.push_str(&format!("* objects: {}\n", objects(group.first())));
+        if let Some(cost) = cost(group.first()) {
             out.push_str(&format!("* cost: {cost}\n"));
         }
-        for hazard in &group.first.hazards {
-            let about = hazard
-                .address
-                .as_ref()
-                .map(|address| format!("{}: ", address.short()));
-            let text = format!("{}{}", about.unwrap_or_default(), hazard.message);
+        let (shown, standing) = super::hazards::hazards(&group);
+        for one in shown {
             out.push_str(&format!(
                 "* **{}** `{}` {}\n",
-                hazard.severity,
-                code(&hazard.code),
-                inline(&text)
+                one.hazard.severity,
+                code(&one.hazard.code),
+                inline(&one.text)
             ));
+        }
+        if let Some(standing) = standing {
+            out.push_str(&format!("* {}\n", inline(&standing)));
         }
         out.push('\n');
     }

@@ -1,6 +1,7 @@
 //! A plan for reviewers: as text, as Markdown for comments, and as JSON for programs.
 
 mod folding;
+mod hazards;
 mod json;
 mod markdown;
 mod summary;
@@ -41,21 +42,30 @@ pub struct View<'a> {
 
 /// Targets whose effects are the same, which are shown once.
 struct Group<'a> {
-    names: Vec<&'a str>,
-    first: &'a TargetPlan,
+    targets: Vec<&'a TargetPlan>,
+}
+
+impl<'a> Group<'a> {
+    fn first(&self) -> &'a TargetPlan {
+        self.targets[0]
+    }
+
+    fn names(&self) -> impl Iterator<Item = &'a str> {
+        self.targets.iter().map(|target| &*target.name)
+    }
+
+    fn is_of(&self, target: &TargetPlan) -> bool {
+        self.first().desired == target.desired && self.first().effects == target.effects
+    }
 }
 
 fn groups(plan: &Plan) -> Vec<Group<'_>> {
     let mut groups: Vec<Group<'_>> = Vec::new();
     for target in &plan.targets {
-        let alike = groups
-            .iter_mut()
-            .find(|group| group.first.desired == target.desired && group.first.effects == target.effects);
-        match alike {
-            Some(group) => group.names.push(&target.name),
+        match groups.iter_mut().find(|group| group.is_of(target)) {
+            Some(group) => group.targets.push(target),
             None => groups.push(Group {
-                names: vec![&target.name],
-                first: target,
+                targets: vec![target],
             }),
         }
     }
@@ -247,13 +257,13 @@ fn targets(plan: &Plan) -> Option<String> {
     let groups = groups(plan);
     let mut parts = match groups.as_slice() {
         [] => Vec::new(),
-        [group] if group.names.len() == 1 => Vec::new(),
-        [group] => vec![format!("{} identical", group.names.len())],
+        [group] if group.targets.len() == 1 => Vec::new(),
+        [group] => vec![format!("{} identical", group.targets.len())],
         several => several
             .iter()
-            .map(|group| match group.names.as_slice() {
-                [only] => format!("{} by itself", value::plain(only)),
-                names => format!("{} identical", names.len()),
+            .map(|group| match group.targets.as_slice() {
+                [only] => format!("{} by itself", value::plain(&only.name)),
+                targets => format!("{} identical", targets.len()),
             })
             .collect(),
     };

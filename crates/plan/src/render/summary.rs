@@ -111,9 +111,9 @@ pub(super) fn summary(plan: &Plan) -> Summary<'_> {
 }
 
 fn targeted<'a>(group: &Group<'a>, named: bool) -> Vec<TargetedEffect<'a>> {
-    let targeted = group.first.effects.iter().map(|effect| TargetedEffect {
+    let targeted = group.first().effects.iter().map(|effect| TargetedEffect {
         effect,
-        targets: named.then(|| group.names.clone()),
+        targets: named.then(|| group.names().collect()),
     });
     targeted.collect()
 }

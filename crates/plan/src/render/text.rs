@@ -34,10 +34,10 @@ pub fn text(plan: &Plan, view: &View<'_>) -> String {
         if groups.len() > 1 {
             push_line(&mut out, &format!("  on {}", names(group)));
         }
-        if group.first.effects.is_empty() {
+        if group.first().effects.is_empty() {
             push_line(&mut out, "  no changes");
         } else {
-            target(&mut out, group.first, view);
+            target(&mut out, group.first(), view);
         }
     }
     hazards(&mut out, plan);
@@ -104,7 +104,7 @@ fn routing(plan: &Plan) -> Vec<String> {
 }
 
 fn names(group: &Group<'_>) -> String {
-    let names: Vec<String> = group.names.iter().map(|name| value::plain(name)).collect();
+    let names: Vec<String> = group.names().map(value::plain).collect();
     names.join(", ")
 }
 
@@ -170,19 +170,18 @@ fn rows(out: &mut String, target: &TargetPlan) {
 
 fn hazards(out: &mut String, plan: &Plan) {
     for group in groups(plan) {
-        for hazard in &group.first.hazards {
-            let about = hazard
-                .address
-                .as_ref()
-                .map(|address| format!("{}: ", address.short()));
+        let (shown, standing) = super::hazards::hazards(&group);
+        for one in shown {
             let text = format!(
-                "{}[{}] {}{}",
-                hazard.severity,
-                value::plain(&hazard.code),
-                value::plain(&about.unwrap_or_default()),
-                value::plain(&hazard.message)
+                "{}[{}] {}",
+                one.hazard.severity,
+                value::plain(&one.hazard.code),
+                value::plain(&one.text)
             );
             field(out, "hazard", &text);
+        }
+        if let Some(standing) = standing {
+            field(out, "hazards", &value::plain(&standing));
         }
     }
 }

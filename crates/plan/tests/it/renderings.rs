@@ -84,6 +84,58 @@ macro_rules! assert_rendering {
 }
 
 #[test]
+fn warnings_about_what_stays_as_it_is_are_counted() {
+    let warning = |code: &str, address: &str| Hazard {
+        code: code.into(),
+        severity: Severity::Warning,
+        message: "careful".into(),
+        address: Some(address.into()),
+    };
+    let warned = |part: TargetPlan| {
+        part.warned_of(vec![
+            warning("SW610", "query_rules.legacy.rules[1]"),
+            warning("SW231", "query_rules.legacy.rules[2]"),
+            warning("SW610", "query_rules.legacy.rules[3]"),
+            // A part of it changes; of targets; an error.
+            warning("SW412", "shard_maps.tenants"),
+            warning("SW833", "users.app"),
+            Hazard {
+                severity: Severity::Error,
+                ..warning("SW244", "users.app")
+            },
+        ])
+    };
+    let plan = fleet();
+    let parts = plan.targets.iter().cloned().map(|mut part| {
+        part.hazards.clear();
+        let desired = Arc::clone(&plan.configurations[&part.desired]);
+        (if part.name == "px-b1" { part } else { warned(part) }, desired)
+    });
+    let mut parts: Vec<_> = parts.collect();
+    // Of two targets that are alike, one has a hazard of its own.
+    parts[1].0 = parts[1].0.clone().warned_of(vec![Hazard {
+        severity: Severity::Error,
+        ..warning("SW838", "query_rules.legacy.rules[9]")
+    }]);
+    let plan = Plan::new(None, noon(), SIX_HOURS, None, parts);
+    let shown = |text: &str| -> Vec<String> {
+        let about = |line: &&str| line.contains("careful") || line.contains("stays as it is");
+        text.lines()
+            .filter(about)
+            .map(|line| line.trim().to_owned())
+            .collect()
+    };
+    assert_snapshot!(shown(&text(&plan, &reviewed())).join("\n"), @"
+    hazard    warning[SW412] shard_maps.tenants: careful
+    hazard    warning[SW833] users.app: careful
+    hazard    error[SW244] users.app: careful
+    hazard    error[SW838] query_rules.legacy.rules[9]: careful (on px-a2)
+    hazards   3 warnings about what stays as it is: SW231, SW610 ×2; shardwright lint has them
+    ");
+    assert_eq!(shown(&markdown(&plan, &reviewed())).len(), 5);
+}
+
+#[test]
 fn a_fleet_as_text() {
     assert_rendering!(text(&fleet(), &reviewed()), @"
     plan [digest]  prod  3 targets  2 bases  engines bundled, proxysql-2.7

@@ -46,7 +46,7 @@ pub(super) fn compare(
     spending: &Rc<Spending>,
     comparison: &mut Comparison,
 ) -> AcrossEngines {
-    let lookups = [Lookup::of(left), Lookup::of(right)];
+    let lookups = Lookup::of_both([left, right]);
     let sides = Sides { lookups: &lookups };
     let mut found = AcrossEngines {
         tried: sides.try_all(),

@@ -10,7 +10,6 @@ use super::hazards::codes;
 use super::journal::{End, Identity, JournalError, Phase, Run, RunRecord, unfinished};
 use super::live::Live;
 use super::mark::{Lease, Mark, is_of_mark};
-use super::module::Module;
 use super::peers::behind;
 use super::row::RowName;
 use super::run::{Fault, give_lease_back, make_live, modules, named, save, shelve, take_lease};
@@ -62,10 +61,7 @@ impl ProxySqlTarget {
         let lease = Lease::new(&identity.run, &identity.by, &identity.at);
         let reserved = self
             .reserve(&mut session, &lease, &planned.plan.base, &changes)
-            .and_then(|live| match modules(&changes).contains(&Module::QueryRules) {
-                true => self.drain_of(&mut session, planned.desired).map(|()| live),
-                false => Ok(live),
-            });
+            .and_then(|live| self.drain_of(&mut session, &live, &changes).map(|()| live));
         match reserved {
             Ok(live) => self.transact(session, &changes, &live, &mut run),
             Err(error) => Err(self.refused(&mut session, &mut run, error)),
@@ -91,9 +87,10 @@ impl ProxySqlTarget {
             ));
         }
         self.staged = planned.plan.staged;
-        let mut prepared = self.prepare(live, planned.desired).map_err(ApplyError::NotSent)?;
+        let decided = self.decided(live, planned.desired);
+        let (prepared, told) = decided.map_err(ApplyError::NotSent)?;
         let assessment = self
-            .assessment(live, planned.desired, &mut prepared)
+            .assessment(live, planned.desired, &prepared, told)
             .map_err(ApplyError::NotSent)?;
         let planned_effects = planned
             .plan

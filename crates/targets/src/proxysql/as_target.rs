@@ -13,14 +13,13 @@ impl Target for ProxySqlTarget {
     fn observe(&mut self) -> Result<Observed, TargetError> {
         let live = self.read()?;
         let observed = self.observed(&live);
-        self.seen = Some(live);
+        self.see(live);
         Ok(observed)
     }
 
     fn assess(&mut self, _: &Observed, desired: &Configuration) -> Result<Assessment, TargetError> {
         let live = self.last_seen()?;
-        let mut prepared = self.prepare(&live, desired)?;
-        let assessment = self.assessment(&live, desired, &mut prepared);
+        let assessment = self.assessed(&live, desired);
         self.seen = Some(live);
         assessment
     }

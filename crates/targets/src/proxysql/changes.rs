@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 
 use shardwright_plan::ObjectKind;
-use shardwright_rules::Address;
 use shardwright_rules::tables::QUERY_RULES;
+use shardwright_rules::{Address, Modifiers};
 
 use super::change::{Aside, Change};
 use super::live::Live;
@@ -58,11 +58,12 @@ fn is_parked(name: &RowName, row: &Row) -> bool {
 }
 
 /// A wanted row in the place of one that is there, which keeps what is no difference. To ProxySQL a user without a default schema has
-/// an empty one. What people have remarked on servers, users and hostgroups stays. A rule that becomes another one gets our
+/// an empty one, and modifiers are the same in any order. What people have remarked on servers, users and hostgroups stays. A rule that becomes another one gets our
 /// comment, as does a row without a comment; but none is a reason to change a row.
 fn in_place_of(name: &RowName, old: &Row, new: &Row) -> Row {
     let keeps = |column: &str| match column {
         "default_schema" => old.text(column).is_empty() && new.text(column).is_empty(),
+        "re_modifiers" => Modifiers::read(old.text(column)) == Modifiers::read(new.text(column)),
         "comment" => is_remark(old) && !name.is_in(&QUERY_RULES) && !old.text(column).is_empty(),
         _ => false,
     };
@@ -170,6 +171,17 @@ mod tests {
         let rules = |old: &str, apply: i64| placed(&QUERY_RULES, rule(1, old), rule(apply, "routes.a"));
         assert_eq!(rules("reads", 1), row(rule(1, "reads")));
         assert_eq!(rules("reads", 0), row(rule(0, "routes.a")));
+    }
+
+    #[test]
+    fn modifiers_are_the_same_in_any_order() {
+        let rule = |modifiers: &str| json!({"rule_id": 1, "re_modifiers": modifiers, "comment": "routes.a"});
+        let placed = |old, new| placed(&QUERY_RULES, rule(old), rule(new));
+        assert_eq!(
+            placed("GLOBAL,CASELESS", "CASELESS,GLOBAL"),
+            row(rule("GLOBAL,CASELESS"))
+        );
+        assert_eq!(placed("GLOBAL", "CASELESS,GLOBAL"), row(rule("CASELESS,GLOBAL")));
     }
 
     #[test]

@@ -6,13 +6,17 @@
 //! rows; or those of the commit that the mark names. The record of the run, where it is at hand, has a digest of each row.
 
 mod causes;
+mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use shardwright_plan::{Action, Effect, Facts, RowKey, TargetError};
+use shardwright_rules::tables::USERS;
 use shardwright_rules::{Address, Configuration};
+use shardwright_secrets::Secret;
 
 use super::change::Change;
 use super::changes::{changes, is_remark, with_remark};
@@ -21,8 +25,9 @@ use super::left::Left;
 use super::live::Live;
 use super::mark::{Applied, Mark};
 use super::module::Module;
+use super::passwords::is_hash;
 use super::placement::{Mover, Placements};
-use super::row::{Row, RowName};
+use super::row::{Row, RowName, TableName};
 use super::session::SessionError;
 use super::target::ProxySqlTarget;
 use super::unloaded::{NotLive, not_live};
@@ -30,9 +35,10 @@ use super::wanted::Wanted;
 use crate::emit::Ownership;
 pub use causes::Cause;
 use causes::Evidence;
+pub use report::{Difference, DriftReport, ReadTarget, TargetReport, UnreadTarget};
 
 /// Whose change a difference comes from.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Side {
     /// Somebody changed the proxy since the last apply.
@@ -58,18 +64,16 @@ impl Side {
 }
 
 /// An object that differs.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Drifted {
     /// Whose change it comes from.
     pub side: Side,
     /// What differs. Of [`Side::LiveAhead`] from what the files say to what is live, else from what is live to what the files
     /// say.
-    #[serde(flatten)]
     pub effect: Effect,
     /// It is in memory only: nobody has loaded it.
     pub staged: bool,
     /// What is known or guessed of a change of the proxy.
-    #[serde(skip_serializing_if = "Option::is_none")]
     pub cause: Option<Cause>,
 }
 
@@ -89,18 +93,19 @@ impl Drifted {
 }
 
 /// A row that differs because something moves servers by itself: it is no drift.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// Table and key.
     pub row: String,
     /// The object that it is of.
+    #[schemars(with = "String")]
     pub address: Address,
     /// Who decides it.
     pub by: Mover,
 }
 
 /// What differs on a target.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Drift {
     /// Its name in the project file.
     pub target: String,
@@ -137,6 +142,19 @@ pub struct Look {
     live: Live,
     not_live: Vec<NotLive>,
     evidence: Evidence,
+}
+
+impl Look {
+    /// The password of a user as ProxySQL holds it, where that is a hash. A text is nobody's to pass on.
+    pub fn hash_of(&self, user: &str) -> Option<&Secret> {
+        let mut users = self.live.of_table(TableName::of(&USERS));
+        let (_, found) = users.find(|(name, _)| name.text(0) == Some(user))?;
+        found
+            .row
+            .secret
+            .as_ref()
+            .filter(|secret| is_hash(secret.expose()))
+    }
 }
 
 /// Gives the configuration of a commit with what the project owned then; `None`: it cannot be had any more.

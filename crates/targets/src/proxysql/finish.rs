@@ -86,20 +86,20 @@ impl ProxySqlTarget {
             );
             return Err((Outcome::Stale, message));
         }
+        let changes: Vec<Change> = match way {
+            Way::Forward => changes,
+            Way::Back => changes.iter().map(Change::reversed).collect(),
+        };
+        // The run stays open: whoever tries again finds it as it is.
+        self.drain_of(&mut session, &live, &changes).map_err(of_apply)?;
         drop(session);
         self.go(&mut run, &changes, way)
     }
 
     fn go(&self, run: &mut Run, changes: &[Change], way: Way) -> Result<Ending, Ending> {
         let name = run.record.identity.run.clone();
-        let done: Result<(), Fault> = match way {
-            Way::Forward => self.insist(changes, run, true),
-            Way::Back => {
-                let back: Vec<Change> = changes.iter().map(Change::reversed).collect();
-                let saves = run.was_saving();
-                self.insist(&back, run, saves)
-            }
-        };
+        let saves = way == Way::Forward || run.was_saving();
+        let done: Result<(), Fault> = self.insist(changes, run, saves);
         if let Err(fault) = done {
             let reason = self.without_secrets(&fault.to_string(), changes);
             return Err((Outcome::Mixed, format!("{reason}; {}", unfinished(&name))));

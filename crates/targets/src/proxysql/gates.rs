@@ -1,11 +1,12 @@
 //! What an apply asks under its lease, besides the rows: the peers of a cluster, and what clients hold.
 
 use shardwright_plan::{ApplyError, Hazard};
-use shardwright_rules::Configuration;
 
+use super::change::Change;
+use super::live::Live;
 use super::mark::Lease;
 use super::peers::in_the_way;
-use super::prepared::still_refused;
+use super::prepared::GoingLive;
 use super::session::AdminSession;
 use super::target::ProxySqlTarget;
 
@@ -19,14 +20,24 @@ impl ProxySqlTarget {
         }
     }
 
+    /// Changes about to go live on what memory holds.
+    pub(super) fn going_live<'a>(&self, live: &'a Live, changes: &'a [Change]) -> GoingLive<'a> {
+        GoingLive {
+            changes,
+            live,
+            engine: self.engine(),
+        }
+    }
+
     /// Waits until clients let go what the new rules would refuse, as long as a drain may take. It is asked in any case:
     /// clients may have prepared statements since the plan was looked at.
     pub(super) fn drain_of(
         &self,
         session: &mut AdminSession,
-        desired: &Configuration,
+        live: &Live,
+        changes: &[Change],
     ) -> Result<(), ApplyError> {
-        match still_refused(session, desired, self.drain) {
+        match self.going_live(live, changes).still_refused(session, self.drain) {
             Ok(None) => Ok(()),
             Ok(Some(hazard)) => {
                 let waited = match self.drain.as_secs() {

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_plan::{Hazard, Severity};
 use shardwright_rules::Address;
-use shardwright_rules::tables::{QUERY_RULES, SERVERS};
+use shardwright_rules::tables::{QUERY_RULES, SERVERS, USERS};
 
 use super::change::Change;
 use super::changes::address_of;
@@ -55,6 +55,9 @@ const MEANING: [&str; 7] = [
     "mysql-query_digests_keep_comment",
 ];
 
+/// Rows as they will be live, each with whether it is ours.
+type After<'a> = BTreeMap<&'a RowName, (&'a Row, bool)>;
+
 pub(super) fn hazard(code: &str, severity: Severity, address: Option<&Address>, message: String) -> Hazard {
     Hazard {
         code: code.to_owned(),
@@ -64,13 +67,14 @@ pub(super) fn hazard(code: &str, severity: Severity, address: Option<&Address>, 
     }
 }
 
-/// What can be told from the rows alone.
+/// What can be told from the rows alone. `live` is what runs; rows of others that are staged may be among the changes.
 pub(super) fn of_rows(live: &Live, wanted: &Wanted, changes: &[Change], admin: &str) -> Vec<Hazard> {
-    let mut hazards = reserved_users(live, wanted, admin);
+    let after = live.after(changes);
+    let mut hazards = reserved_users(live, wanted, changes, admin);
     hazards.extend(of_variables(wanted, changes));
     hazards.extend(unresolved(live, wanted));
-    hazards.extend(unique_keys(live, wanted, changes));
-    hazards.extend(joined_twice(live, wanted));
+    hazards.extend(unique_keys(&after, changes));
+    hazards.extend(joined_twice(&after, wanted));
     hazards.extend(reused_hostgroups(live, wanted));
     if !wanted.of_others.is_empty() {
         let names: Vec<String> = wanted.of_others.iter().map(ToString::to_string).collect();
@@ -87,13 +91,19 @@ pub(super) fn of_rows(live: &Live, wanted: &Wanted, changes: &[Change], admin: &
 }
 
 /// A user of this name takes the admin port's place: nobody can log in there any more.
-fn reserved_users(live: &Live, wanted: &Wanted, admin: &str) -> Vec<Hazard> {
+fn reserved_users(live: &Live, wanted: &Wanted, changes: &[Change], admin: &str) -> Vec<Hazard> {
     let mut reserved: BTreeSet<String> = BTreeSet::from([admin.to_owned()]);
     for variable in ["admin-admin_credentials", "admin-stats_credentials"] {
         reserved.extend(live.accounts(variable));
     }
-    let users = user_names(wanted).filter(|(name, _)| reserved.contains(*name));
+    let of_changes = changes
+        .iter()
+        .filter(|change| change.name.is_in(&USERS) && change.new.is_some())
+        .filter_map(|change| Some((change.name.text(0)?, &change.address)));
+    let users: BTreeMap<&str, &Address> = of_changes.chain(user_names(wanted)).collect();
     users
+        .into_iter()
+        .filter(|(name, _)| reserved.contains(*name))
         .map(|(name, address)| {
             let message = format!(
                 "{name} is an account of this ProxySQL's admin port: once it is a user, nobody can log in there; rename it"
@@ -154,14 +164,8 @@ fn unresolved(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
     hazards
 }
 
-/// Rows of others that stand where ours shall be, by a key that is unique besides the primary one.
-fn unique_keys(live: &Live, wanted: &Wanted, changes: &[Change]) -> Vec<Hazard> {
-    let gone: BTreeSet<&RowName> = changes
-        .iter()
-        .filter(|change| change.new.is_none())
-        .map(|change| &change.name)
-        .collect();
-    let is_others = |name: &RowName| !gone.contains(name) && !wanted.rows.contains_key(name);
+/// Rows that stand where others shall be, by a key that is unique besides the primary one.
+fn unique_keys(after: &After<'_>, changes: &[Change]) -> Vec<Hazard> {
     let mut tables: BTreeMap<TableName, Vec<&Change>> = BTreeMap::new();
     for change in changes.iter().filter(|change| change.new.is_some()) {
         tables.entry(change.name.table).or_default().push(change);
@@ -173,13 +177,14 @@ fn unique_keys(live: &Live, wanted: &Wanted, changes: &[Change]) -> Vec<Hazard> 
                 let values = columns.iter().map(|column| row.facts.get(*column));
                 values.map(|value| value.map(ToString::to_string)).collect()
             };
-            let mut others: BTreeMap<Vec<Option<String>>, Vec<&RowName>> = BTreeMap::new();
-            for (name, found) in live.of_table(table).filter(|(name, _)| is_others(name)) {
-                others.entry(values(&found.row)).or_default().push(name);
+            let mut holders: BTreeMap<Vec<Option<String>>, Vec<(&RowName, bool)>> = BTreeMap::new();
+            for (name, (row, is_ours)) in after.iter().filter(|(name, _)| name.table == table) {
+                holders.entry(values(row)).or_default().push((*name, *is_ours));
             }
             for change in &changes {
-                let same = change.new.as_ref().and_then(|new| others.get(&values(new)));
-                for name in same.into_iter().flatten().filter(|name| **name != &change.name) {
+                let same = change.new.as_ref().and_then(|new| holders.get(&values(new)));
+                let others = same.into_iter().flatten();
+                for (name, _) in others.filter(|(name, is_ours)| **name != change.name && !is_ours) {
                     let message = format!(
                         "{name} is somebody else's and has the same {}",
                         columns.join(" and ")
@@ -198,7 +203,7 @@ fn unique_keys(live: &Live, wanted: &Wanted, changes: &[Change]) -> Vec<Hazard> 
 }
 
 /// Hostgroups that two rows join: the engine drops one of them when it loads, and says so in its log only.
-fn joined_twice(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
+fn joined_twice(after: &After<'_>, wanted: &Wanted) -> Vec<Hazard> {
     const COLUMNS: [&str; 4] = [
         "writer_hostgroup",
         "reader_hostgroup",
@@ -208,10 +213,10 @@ fn joined_twice(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
     let joins = |name: &RowName| JOINS.iter().any(|table| name.is_in(table));
     let ours = wanted.rows.iter().filter(|(name, _)| joins(name));
     let ours = ours.map(|(name, wish)| (name, &wish.row, wish.address.clone()));
-    let of_others = live
-        .rows()
-        .filter(|(name, found)| joins(name) && !found.is_ours && !wanted.rows.contains_key(name))
-        .map(|(name, found)| (name, &found.row, address_of(name, &found.row)));
+    let of_others = after
+        .iter()
+        .filter(|(name, (_, is_ours))| joins(name) && !is_ours && !wanted.rows.contains_key(*name))
+        .map(|(name, (row, _))| (*name, *row, address_of(name, row)));
     let mut owners: BTreeMap<i64, (&RowName, Address)> = BTreeMap::new();
     let mut hazards = Vec::new();
     for (name, row, address) in of_others.chain(ours) {

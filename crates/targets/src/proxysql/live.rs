@@ -12,6 +12,7 @@ use super::change::{Aside, Change};
 use super::digest::{sha256_hex, sorted};
 use super::left::Left;
 use super::mark::{Lease, Mark, is_ours_to_keep};
+use super::module::Module;
 use super::row::{Row, RowName, TableName};
 use super::running::as_written;
 use super::session::{AdminSession, Found, Layer, SessionError};
@@ -183,6 +184,27 @@ impl Live {
         rows.take_while(move |(name, _)| name.table == table)
     }
 
+    /// The rows after changes, each with whether it is ours.
+    pub(super) fn after<'a>(&'a self, changes: &'a [Change]) -> BTreeMap<&'a RowName, (&'a Row, bool)> {
+        let rows = self.rows.iter();
+        let mut after: BTreeMap<_, _> = rows
+            .map(|(name, found)| (name, (&found.row, found.is_ours)))
+            .collect();
+        for change in changes.iter().filter(|change| !change.is_at_start) {
+            match &change.new {
+                Some(row) => after.insert(&change.name, (row, self.is_ours_after(change))),
+                None => after.remove(&change.name),
+            };
+        }
+        after
+    }
+
+    fn is_ours_after(&self, change: &Change) -> bool {
+        let known = self.rows.get(&change.name).map(|found| found.is_ours);
+        let shelved = change.shelved().map(|shelved| shelved.is_ours);
+        known.or(shelved).unwrap_or(true) && change.name.variable_name().is_none()
+    }
+
     /// The same after changes of ours.
     pub(super) fn with(&self, changes: &[Change]) -> Self {
         let mut live = self.clone();
@@ -192,9 +214,7 @@ impl Live {
                     live.on_disk.insert(change.name.clone(), row.clone());
                 }
                 (Some(row), false) => {
-                    let known = live.rows.get(&change.name).map(|found| found.is_ours);
-                    let shelved = change.shelved().map(|shelved| shelved.is_ours);
-                    let is_ours = known.or(shelved).unwrap_or(true) && change.name.variable_name().is_none();
+                    let is_ours = live.is_ours_after(change);
                     let row = row.clone();
                     live.rows.insert(change.name.clone(), Found { row, is_ours });
                 }
@@ -247,4 +267,27 @@ impl Live {
         });
         rows.chain(variables)
     }
+}
+
+/// The rows that run of some modules, whoever they are of, as memory would hold them.
+pub(super) fn running(
+    session: &mut AdminSession,
+    modules: &[Module],
+) -> Result<BTreeMap<RowName, Row>, SessionError> {
+    let mut found = BTreeMap::new();
+    for table in modules.iter().flat_map(|module| module.tables()) {
+        let rows = session.rows(table, Layer::Runtime, None)?;
+        found.extend(as_written(session, table, rows)?);
+    }
+    if modules.iter().any(|module| module.variables().is_some()) {
+        let variables = session.rows(TableName::of(&GLOBAL_VARIABLES), Layer::Runtime, None)?;
+        let of_modules = variables
+            .into_iter()
+            .filter(|(name, _)| modules.contains(&Module::of(name)));
+        found.extend(of_modules);
+    }
+    let rows = found
+        .into_iter()
+        .filter(|(name, found)| !is_ours_to_keep(name, &found.row));
+    Ok(rows.map(|(name, found)| (name, found.row)).collect())
 }

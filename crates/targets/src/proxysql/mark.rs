@@ -6,6 +6,7 @@
 
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use shardwright_plan::Facts;
@@ -49,7 +50,7 @@ pub(super) struct Mark {
 }
 
 /// Who applied what a mark stands for, when, and from which commit.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Applied {
     /// `user@host`
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -27,6 +27,7 @@ mod peers;
 mod placement;
 mod prepared;
 mod row;
+mod rule_sets;
 mod run;
 mod running;
 mod session;
@@ -40,7 +41,10 @@ mod told;
 mod unloaded;
 mod wanted;
 
-pub use drift::{Cause, Drift, Drifted, Former, LeftOut, Look, Side};
+pub use drift::{
+    Cause, Difference, Drift, DriftReport, Drifted, Former, LeftOut, Look, ReadTarget, Side, TargetReport,
+    UnreadTarget,
+};
 pub use finish::Way;
 pub use hazards::codes;
 pub use journal::{
@@ -52,6 +56,7 @@ pub use mark::{Applied, Lease};
 pub use module::Module;
 pub use placement::Mover;
 pub use row::{KeyPart, Row, RowName, TableName};
+pub use rule_sets::RuleSet;
 pub use session::{AdminSession, Found, Layer, SessionError};
 pub use status::{ModuleStatus, Status};
 pub use target::{LastApplied, ProxySqlTarget, Routing};

@@ -5,20 +5,22 @@ use std::collections::BTreeSet;
 use shardwright_plan::{Hazard, Severity};
 use shardwright_rules::tables::{FAST_ROUTING, GLOBAL_VARIABLES, QUERY_RULES, SERVERS, USERS};
 
+use super::change::Change;
 use super::hazards::{codes, hazard};
 use super::live::Live;
 use super::row::{Row, RowName};
 use super::run::named;
 use super::wanted::Wanted;
 
-/// What is said of the rows of others; `None`: there are none.
-pub(super) fn of_others(live: &Live, wanted: &Wanted) -> Option<Hazard> {
+/// What is said of the rows of others that are there after changes; `None`: there are none.
+pub(super) fn of_others(live: &Live, wanted: &Wanted, changes: &[Change]) -> Option<Hazard> {
     let others: Vec<(&RowName, &Row)> = live
-        .rows()
-        .filter(|(name, found)| {
-            !found.is_ours && !wanted.rows.contains_key(name) && !name.is_in(&GLOBAL_VARIABLES)
+        .after(changes)
+        .into_iter()
+        .filter(|(name, (_, is_ours))| {
+            !is_ours && !wanted.rows.contains_key(*name) && !name.is_in(&GLOBAL_VARIABLES)
         })
-        .map(|(name, found)| (name, &found.row))
+        .map(|(name, (row, _))| (name, row))
         .collect();
     if others.is_empty() {
         return None;

@@ -31,7 +31,8 @@ pub(super) fn is_stored(stored: Option<&Secret>, password: &Secret) -> bool {
         }
 }
 
-fn is_hash(text: &str) -> bool {
+/// Whether a stored password is a hash.
+pub(super) fn is_hash(text: &str) -> bool {
     let digits = text.strip_prefix('*');
     digits.is_some_and(|digits| digits.len() == 40 && digits.bytes().all(|byte| byte.is_ascii_hexdigit()))
         || text.starts_with("$A$")

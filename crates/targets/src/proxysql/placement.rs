@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use shardwright_rules::tables::SERVERS;
 use shardwright_rules::{Cluster, Configuration};
@@ -15,7 +16,7 @@ use super::row::{Row, RowName};
 use super::wanted::Wanted;
 
 /// Who moves servers between the hostgroups of a cluster.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Mover {
     /// ProxySQL's monitor.

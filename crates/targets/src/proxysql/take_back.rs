@@ -69,7 +69,10 @@ impl ProxySqlTarget {
         .leaving(left);
         let mut run = journal.begin(record).map_err(of_journal)?;
         let lease = Lease::new(&identity.run, &identity.by, &identity.at);
-        let live = match self.reserve(&mut session, &lease, &base, &changes) {
+        let reserved = self
+            .reserve(&mut session, &lease, &base, &changes)
+            .and_then(|live| self.drain_of(&mut session, &live, &changes).map(|()| live));
+        let live = match reserved {
             Ok(live) => live,
             Err(error) => return Err(of_apply(self.refused(&mut session, &mut run, error))),
         };

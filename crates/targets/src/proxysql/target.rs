@@ -18,8 +18,8 @@ use super::mark::{Applied, Lease, Mark};
 use super::module::Module;
 use super::others::of_others;
 use super::placement::{Mover, Placements};
-use super::prepared::refused;
 use super::row::RowName;
+use super::rule_sets::{Around, Beside, RuleSet, rule_set};
 use super::run::modules;
 use super::session::{AdminSession, Layer, SessionError};
 use super::staged::take_in;
@@ -48,6 +48,8 @@ pub struct ProxySqlTarget {
     pub(super) drain: Duration,
     /// What was observed last.
     pub(super) seen: Option<Live>,
+    /// The changes that were assessed last, from what was observed last.
+    assessed: Option<Vec<Change>>,
 }
 
 /// What a mark says of the last apply.
@@ -65,15 +67,13 @@ pub struct LastApplied {
     pub who: Applied,
 }
 
-/// What a ProxySQL routes by, before and after a configuration.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What a ProxySQL routes by, before and after a plan.
+#[derive(Clone, Debug, PartialEq)]
 pub enum Routing {
     /// Nothing that routes would change.
     Untouched,
-    /// There are so many rules, more than were asked for.
-    Many(usize),
-    /// Each as [`Live::script`].
-    Scripts([String; 2]),
+    /// What runs, and what would run.
+    Changes(Box<[RuleSet; 2]>),
 }
 
 /// A configuration compared with what is live.
@@ -106,6 +106,7 @@ impl ProxySqlTarget {
             staged: None,
             drain: Duration::ZERO,
             seen: None,
+            assessed: None,
         }
     }
 
@@ -125,12 +126,13 @@ impl ProxySqlTarget {
     pub fn manage(&mut self, project: Option<String>, ownership: Ownership) {
         self.project = project;
         self.ownership = ownership;
-        self.seen = None;
+        self.forget();
     }
 
     /// Says what becomes of rows that somebody else has staged in memory; `None`: a plan refuses them.
     pub fn take_staged(&mut self, staged: Option<Staged>) {
         self.staged = staged;
+        self.assessed = None;
     }
 
     /// What becomes of rows that somebody else has staged.
@@ -184,6 +186,17 @@ impl ProxySqlTarget {
             .map_err(|error| self.error(&error.to_string()))?;
         self.check_version(&live)?;
         Ok(live)
+    }
+
+    fn forget(&mut self) {
+        self.seen = None;
+        self.assessed = None;
+    }
+
+    /// Keeps what was observed.
+    pub(super) fn see(&mut self, live: Live) {
+        self.seen = Some(live);
+        self.assessed = None;
     }
 
     /// What was observed last, or what is there now.
@@ -278,37 +291,45 @@ impl ProxySqlTarget {
         })
     }
 
-    /// What was observed last and what it would be after a configuration, where that is about at most so many rules.
+    /// What it runs and what it would run after a configuration, with what becomes of rows that others have staged. Those of
+    /// others that stay are on both sides.
     ///
     /// # Errors
     /// It cannot be asked, or cannot hold the configuration.
-    pub fn routing(
-        &mut self,
-        desired: &Configuration,
-        most_rules: usize,
-        is_default: &dyn Fn(&str, &str) -> bool,
-    ) -> Result<Routing, TargetError> {
+    pub fn routing(&mut self, desired: &Configuration) -> Result<Routing, TargetError> {
         let live = self.last_seen()?;
-        let prepared = self.prepare(&live, desired);
-        let routing = prepared.map(|prepared| {
-            let routes = |change: &Change| Module::of(&change.name) != Module::Servers;
-            if !prepared.changes.iter().any(routes) {
-                return Routing::Untouched;
-            }
-            let after = live.with(&prepared.changes);
-            let rules = |live: &Live| {
-                let names = live.rows().map(|(name, _)| name);
-                names
-                    .filter(|name| Module::of(name) == Module::QueryRules)
-                    .count()
-            };
-            match rules(&live).max(rules(&after)) {
-                many if many > most_rules => Routing::Many(many),
-                _ => Routing::Scripts([live.script(is_default), after.script(is_default)]),
-            }
-        });
+        let changes = match self.assessed.take() {
+            Some(changes) => changes,
+            None => self.decided(&live, desired)?.0.changes,
+        };
+        let routing = self.routing_of(&live, &changes);
         self.seen = Some(live);
         routing
+    }
+
+    fn routing_of(&self, live: &Live, changes: &[Change]) -> Result<Routing, TargetError> {
+        let routes = |change: &Change| Module::of(&change.name) != Module::Servers;
+        if !changes.iter().any(routes) {
+            return Ok(Routing::Untouched);
+        }
+        let failed = |error: SessionError| self.error(&error.to_string());
+        let mut session = self.connect().map_err(failed)?;
+        let beside = Beside::read(&mut session, changes).map_err(failed)?;
+        let Around { before, after } = Around::of(live, &beside, changes);
+        let sides = [before, after].map(|rows| rule_set(&rows, self.engine));
+        Ok(Routing::Changes(Box::new(sides)))
+    }
+
+    /// Assesses a configuration, and keeps the changes for [`ProxySqlTarget::routing`].
+    pub(super) fn assessed(
+        &mut self,
+        live: &Live,
+        desired: &Configuration,
+    ) -> Result<Assessment, TargetError> {
+        let (prepared, told) = self.decided(live, desired)?;
+        let assessment = self.assessment(live, desired, &prepared, told)?;
+        self.assessed = Some(prepared.changes);
+        Ok(assessment)
     }
 
     pub(super) fn prepare(&mut self, live: &Live, desired: &Configuration) -> Result<Prepared, TargetError> {
@@ -318,6 +339,23 @@ impl ProxySqlTarget {
         let placements = Placements::of(desired);
         changes.retain(|change| placements.decided(change, live, &wanted) != Some(Mover::External));
         Ok(Prepared { wanted, changes })
+    }
+
+    /// The same with what becomes of rows that others have staged, and what is to be said of them.
+    pub(super) fn decided(
+        &mut self,
+        live: &Live,
+        desired: &Configuration,
+    ) -> Result<(Prepared, Vec<Hazard>), TargetError> {
+        let mut prepared = self.prepare(live, desired)?;
+        let Some(mode) = self.staged else {
+            return Ok((prepared, Vec::new()));
+        };
+        let failed = |error: SessionError| self.error(&error.to_string());
+        let mut session = self.connect().map_err(failed)?;
+        let Prepared { wanted, changes } = &mut prepared;
+        let told = take_in(&mut session, &self.ownership, live, wanted, changes, mode).map_err(failed)?;
+        Ok((prepared, told))
     }
 
     /// What of it would be different.
@@ -332,25 +370,17 @@ impl ProxySqlTarget {
 
     /// What has to be known before anything is sent.
     pub(super) fn assessment(
-        &mut self,
+        &self,
         live: &Live,
         desired: &Configuration,
-        prepared: &mut Prepared,
+        Prepared { wanted, changes }: &Prepared,
+        of_staged: Vec<Hazard>,
     ) -> Result<Assessment, TargetError> {
-        let mut of_staged = Vec::new();
-        if let Some(mode) = self.staged {
-            let failed = |error: SessionError| self.error(&error.to_string());
-            let mut session = self.connect().map_err(failed)?;
-            let Prepared { wanted, changes } = &mut *prepared;
-            of_staged =
-                take_in(&mut session, &self.ownership, live, wanted, changes, mode).map_err(failed)?;
-        }
-        let Prepared { wanted, changes } = &*prepared;
-        let live = &live.loaded(changes);
+        let (memory, live) = (live, &live.loaded(changes));
         let mut hazards = of_rows(live, wanted, changes, &self.user);
         hazards.extend(of_staged);
         if self.ownership.report {
-            hazards.extend(of_others(live, wanted));
+            hazards.extend(of_others(live, wanted, changes));
         }
         let stages = stages(changes, live);
         let emptied = emptied(&stages, live);
@@ -370,7 +400,9 @@ impl ProxySqlTarget {
         if !changes.is_empty() {
             let failed = |error: SessionError| self.error(&error.to_string());
             let mut session = self.connect().map_err(failed)?;
-            hazards.extend(beside(&mut session, desired, changes, self.staged).map_err(failed)?);
+            hazards.extend(beside(&mut session, live, changes, self.staged).map_err(failed)?);
+            let held = self.going_live(memory, changes).refused(&mut session);
+            hazards.extend(held.map_err(failed)?);
         }
         let steps = vec![
             Step::CompareBase,
@@ -389,29 +421,26 @@ impl ProxySqlTarget {
     }
 }
 
-/// What others have staged and nobody has decided about, what the monitor has moved, and what clients hold, where the changes have to do with it.
+/// What others have staged and nobody has decided about, and what the monitor has moved, where the changes have to do with it.
 fn beside(
     session: &mut AdminSession,
-    desired: &Configuration,
+    live: &Live,
     changes: &[Change],
     decided: Option<Staged>,
 ) -> Result<Vec<Hazard>, SessionError> {
     let mut hazards = Vec::new();
     let mut displaced = Vec::new();
-    let modules = modules(changes);
-    for module in &modules {
+    let after = live.after(changes);
+    for module in &modules(changes) {
         let compared = Compared::read(session, *module)?;
         let rows: Vec<String> = compared.not_live().iter().map(NotLive::to_string).collect();
         if decided.is_none() && !rows.is_empty() {
             hazards.push(staged(module.words(), &rows));
         }
-        displaced.extend(compared.displaced());
+        displaced.extend(compared.displaced(&after));
     }
     if !displaced.is_empty() {
         hazards.push(placed_again(&displaced));
-    }
-    if modules.contains(&Module::QueryRules) {
-        hazards.extend(refused(session, desired)?);
     }
     Ok(hazards)
 }

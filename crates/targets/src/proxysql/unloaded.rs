@@ -10,6 +10,7 @@ use serde_json::{Value, json};
 use shardwright_rules::tables::{
     GLOBAL_VARIABLES, QUERY_RULES, REPLICATION_HOSTGROUPS, SERVERS, USERS, digest_text, is_client_addr,
 };
+use shardwright_rules::{Modifiers, Words};
 
 use super::layers::{JOINS, Rows, Unlike, unlike};
 use super::mark::is_ours_to_keep;
@@ -76,11 +77,13 @@ impl Compared {
         found
     }
 
-    /// Servers that the monitor has put elsewhere than memory says: a load puts them back until it looks again.
-    pub(super) fn displaced(&self) -> Vec<String> {
+    /// Servers that the monitor has put elsewhere than memory says: a load puts them back until it looks again. Those that
+    /// `after`, which is what is loaded, does not have there any more are left out.
+    pub(super) fn displaced(&self, after: &BTreeMap<&RowName, (&Row, bool)>) -> Vec<String> {
         let mut tables = self.tables.iter();
         let servers = tables.find(|table| *table.table.definition() == SERVERS);
-        servers.map_or_else(Vec::new, |servers| misplaced(servers, &self.moved))
+        let stays = |name: &RowName| after.get(name).is_some_and(|(row, _)| is_online(row));
+        servers.map_or_else(Vec::new, |servers| misplaced(servers, &self.moved, stays))
     }
 }
 
@@ -96,17 +99,21 @@ pub(super) fn not_live(session: &mut AdminSession, module: Module) -> Result<Vec
 }
 
 /// Servers that are online in memory and not there live, in hostgroups of the monitor's.
-fn misplaced(servers: &Unlike, moved: &BTreeSet<i64>) -> Vec<String> {
-    let is_online = |row: &Row| row.text("status").eq_ignore_ascii_case("ONLINE");
+fn misplaced(servers: &Unlike, moved: &BTreeSet<i64>, stays: impl Fn(&RowName) -> bool) -> Vec<String> {
     let of_monitor = |name: &RowName| name.number(0).is_some_and(|hostgroup| moved.contains(&hostgroup));
     let gone = servers.memory.iter().filter(|(name, row)| {
-        of_monitor(name) && is_online(row) && !servers.other.get(*name).is_some_and(is_online)
+        let is_there = servers.other.get(*name).is_some_and(is_online);
+        of_monitor(name) && is_online(row) && !is_there && stays(name)
     });
     gone.map(|(name, _)| {
         let part = |at| name.key.get(at).map(ToString::to_string).unwrap_or_default();
         format!("{}:{} in hostgroup {}", part(1), part(2), part(0))
     })
     .collect()
+}
+
+fn is_online(row: &Row) -> bool {
+    row.text("status").eq_ignore_ascii_case("ONLINE")
 }
 
 /// The hostgroups between which the monitor moves servers.
@@ -216,23 +223,9 @@ fn live_rule(mut rule: Row) -> Row {
             rule.facts.insert("digest".to_owned(), json!(digest_text(hash)));
         }
     }
-    let modifiers: Vec<&str> = rule
-        .text("re_modifiers")
-        .split(',')
-        .filter_map(|word| {
-            ["CASELESS", "GLOBAL"]
-                .into_iter()
-                .find(|known| starts_with(word, known))
-        })
-        .collect();
-    let modifiers = json!(modifiers.join(","));
+    let modifiers = json!(Modifiers::read(rule.text("re_modifiers")).word());
     rule.facts.insert("re_modifiers".to_owned(), modifiers);
     rule
-}
-
-fn starts_with(word: &str, known: &str) -> bool {
-    word.get(..known.len())
-        .is_some_and(|start| start.eq_ignore_ascii_case(known))
 }
 
 /// One row for logging in, and one for logging in to servers.
@@ -338,7 +331,7 @@ mod tests {
         let rows = Unlike { table, memory, other };
         let moved = BTreeSet::from([10, 11]);
         assert_eq!(
-            misplaced(&rows, &moved),
+            misplaced(&rows, &moved, |_| true),
             ["a:3306 in hostgroup 10", "b:3306 in hostgroup 11"]
         );
         // None of that is staged by anybody; the server outside of these hostgroups is.
@@ -375,6 +368,21 @@ mod tests {
             ("delay", json!(1)),
         ]);
         assert_eq!(live_form(table, &memory), [live]);
+        for (written, printed) in [
+            ("GLOBAL,CASELESS", "CASELESS,GLOBAL"),
+            ("global,globally,caseless", "CASELESS,GLOBAL"),
+            ("GLOBAL", "GLOBAL"),
+            (" GLOBAL", ""),
+        ] {
+            let rule = |modifiers: &str| {
+                rule(&[
+                    ("rule_id", json!(7)),
+                    ("active", json!(1)),
+                    ("re_modifiers", json!(modifiers)),
+                ])
+            };
+            assert_eq!(live_form(table, &rule(written)), [rule(printed)], "{written}");
+        }
         let inactive = rule(&[("rule_id", json!(6)), ("active", json!(0))]);
         assert_eq!(live_form(table, &inactive), []);
     }

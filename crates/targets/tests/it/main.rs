@@ -5,3 +5,4 @@
 mod admin;
 mod emit;
 mod proxysql;
+mod schemas;

@@ -6,11 +6,13 @@
 mod candidates;
 mod text;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::json;
+use shardwright_adopt::accounts::secret_path;
 use shardwright_plan::{Facts, RowKey};
 use shardwright_rules::{Configuration, EngineId};
+use shardwright_secrets::Secret;
 use shardwright_targets::ProxySqlTarget;
 use shardwright_targets::proxysql::{Drift, Look, Side};
 use shardwright_topology::{Options, TOPOLOGY_DIRECTORY, read_project_with};
@@ -20,11 +22,11 @@ use super::fleet::Fleet;
 use crate::args::{self, Format, Global};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::files::replace_file;
+use crate::files::{keep_secret, replace_file};
 use crate::live::{Proxy, unreachable};
 use crate::project::{self, Opened};
 use crate::ui::{Ui, counted, printable};
-use candidates::{Row, candidates};
+use candidates::{Row, candidates, secret_of};
 use text::{Texts, edited};
 
 /// Where what no file has a place for goes.
@@ -36,6 +38,8 @@ const MOST_ROWS: usize = 500;
 #[derive(Default)]
 struct Outcome {
     adopted: Vec<String>,
+    /// Hashes of users that came, by the path of their file.
+    secrets: BTreeMap<String, Secret>,
     /// With the reason.
     left: Vec<(String, String)>,
 }
@@ -81,12 +85,25 @@ pub(super) fn run(args: &args::Drift, global: &Global, ui: &Ui) -> Result<Exit, 
         for (path, text) in changed {
             replace_file(&fleet.opened.directory.join(path), text.as_bytes())?;
         }
+        keep_secrets(&fleet.opened, &outcome.secrets)?;
     }
     print(&outcome, &patch, args.dry_run, ui)?;
     Ok(match outcome.left.is_empty() {
         true => Exit::Done,
         false => Exit::Changes,
     })
+}
+
+/// Writes the hashes of users that came where their files look for them, and git does not.
+fn keep_secrets(opened: &Opened, secrets: &BTreeMap<String, Secret>) -> Result<(), CommandError> {
+    for (path, hash) in secrets {
+        keep_secret(&opened.directory.join(path), hash.expose().as_bytes())?;
+    }
+    let ignore = opened.directory.join("secrets/.gitignore");
+    match secrets.is_empty() || ignore.exists() {
+        true => Ok(()),
+        false => keep_secret(&ignore, b"*\n"),
+    }
 }
 
 /// The files of the topology as they are.
@@ -129,11 +146,13 @@ impl Adoption<'_> {
                 return Ok(());
             };
             let what = format!("{name}: {}", row_text(&row.0));
+            let hash = secret_of(&row.0).and_then(|user| Some((user, self.look.hash_of(user)?)));
             let asked = Row {
                 address: &address,
                 key: &row.0,
                 live: row.1.as_ref(),
                 files: row.2.as_ref(),
+                has_hash: hash.is_some(),
             };
             let ways = match self.opened.instance(&address) {
                 Some(_) => Err(format!("{address} is made by a generator")),
@@ -145,6 +164,9 @@ impl Adoption<'_> {
                     self.texts = texts;
                     (configuration, drift) = compiled;
                     self.outcome.adopted.push(what);
+                    if let (Some((user, hash)), None) = (hash, &row.2) {
+                        self.outcome.secrets.insert(secret_path(user), hash.clone());
+                    }
                     // It may differ in its comment still.
                     given_up.insert(row.0);
                 }

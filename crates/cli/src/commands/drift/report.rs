@@ -2,11 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::{Value, json};
 use shardwright_plan::Effect;
 use shardwright_plan::render::{Line, inline, line_of, listing};
 use shardwright_rules::EngineId;
-use shardwright_targets::proxysql::{Cause, Drift, Drifted, LeftOut, Mover, Side};
+use shardwright_targets::proxysql::{
+    Cause, Drift, DriftReport, Drifted, LeftOut, Mover, ReadTarget, Side, TargetReport, UnreadTarget,
+};
 
 use super::fleet::{Fleet, Seen};
 use crate::args::Format;
@@ -21,7 +22,7 @@ pub(super) fn print(seen: &[Seen], fleet: &Fleet, ui: &Ui) -> Result<(), Command
     match ui.format() {
         Format::Human => ui.data(&text(seen, &fleet.opened, ui)),
         Format::Markdown => ui.data(&markdown(seen, &fleet.opened)),
-        Format::Json => ui.json(&value(seen, &fleet.opened)?),
+        Format::Json => ui.json(&value(seen, &fleet.opened)),
     }
 }
 
@@ -227,42 +228,24 @@ fn markdown(seen: &[Seen], opened: &Opened) -> String {
     out
 }
 
-/// Keys are only ever added.
-fn value(seen: &[Seen], opened: &Opened) -> Result<Value, CommandError> {
-    let mut targets = Vec::new();
-    for one in seen {
-        targets.push(match &one.drift {
-            Err(error) => {
-                json!({"target": one.target, "engine": one.engine.name(), "unreachable": error.reason})
-            }
-            Ok(drift) => {
-                let mut value =
-                    serde_json::to_value(drift).map_err(|error| CommandError::internal(error.to_string()))?;
-                value["engine"] = json!(one.engine.name());
-                value["drift"] = json!(drift.is_any());
-                for (difference, said) in drift
-                    .differences
-                    .iter()
-                    .zip(value["differences"].as_array_mut().into_iter().flatten())
-                {
-                    place(difference, said, opened);
-                }
-                value
-            }
-        });
-    }
-    let is_any = seen.iter().any(Seen::is_any);
-    Ok(json!({ "drift": is_any, "targets": targets }))
+/// In the shape of `schemas/drift.v1.json`.
+fn value(seen: &[Seen], opened: &Opened) -> DriftReport {
+    let targets = seen.iter().map(|one| match &one.drift {
+        Err(error) => TargetReport::Unread(UnreadTarget {
+            target: one.target.clone(),
+            engine: one.engine.name().to_owned(),
+            unreachable: error.reason.clone(),
+        }),
+        Ok(drift) => {
+            let read = ReadTarget::of(drift, one.engine.name(), |difference| said(difference, opened));
+            TargetReport::Read(Box::new(read))
+        }
+    });
+    DriftReport::of(targets.collect())
 }
 
-/// Adds the place in the files, and the difference in words.
-fn place(difference: &Drifted, said: &mut Value, opened: &Opened) {
+/// A difference in words, and its place in the files.
+fn said(difference: &Drifted, opened: &Opened) -> (String, Option<String>) {
     let line = line_of(&difference.effect, &|address| opened.placed_at(address));
-    said["difference"] = json!(line.what);
-    if !line.origin.is_empty() {
-        said["at"] = json!(line.origin);
-    }
-    if let Some(cause) = &difference.cause {
-        said["cause"]["text"] = json!(cause.to_string());
-    }
+    (line.what, Some(line.origin).filter(|origin| !origin.is_empty()))
 }

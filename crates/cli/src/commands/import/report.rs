@@ -14,6 +14,10 @@ use crate::ui::{Ui, counted};
 
 /// Lines of one kind that are shown; JSON has them all.
 const MOST_SHOWN: usize = 20;
+/// Objects whose names stand in one line.
+const FEW_OBJECTS: usize = 6;
+/// Names of one kind of object; JSON has them all.
+const MOST_NAMES: usize = 4;
 
 pub(super) fn print(
     source: &Source,
@@ -123,13 +127,17 @@ fn lifted(out: &mut String, source: &Source, adopted: &Adopted) {
     let rules: usize = lifts.iter().map(|lift| lift.rules.len()).sum();
     let all = source.file.configuration.graph.rules.len();
     if rules > 0 {
-        let objects = lifts.iter().map(|lift| match lift.rules.len() {
-            1 => lift.address.clone(),
-            count => format!("{} ({count})", lift.address),
-        });
-        let objects: Vec<String> = objects.collect();
-        let text = format!("{rules} of {all} rules, proved equal: {}", objects.join(", "));
-        line(out, "lifted", &text);
+        let objects: Vec<(&str, usize)> = lifts
+            .iter()
+            .map(|lift| (&*lift.address, lift.rules.len()))
+            .collect();
+        let text = format!("{rules} of {all} rules, proved equal");
+        if objects.len() <= FEW_OBJECTS {
+            line(out, "lifted", &format!("{text}: {}", listed(&objects)));
+        } else {
+            line(out, "lifted", &text);
+            by_kind(out, &objects);
+        }
     }
     if let Some((rows, maps)) = &adopted.lifted.routes {
         let rows = match rows {
@@ -156,6 +164,34 @@ fn lifted(out: &mut String, source: &Source, adopted: &Adopted) {
             text += &format!(", {named} of them with the name of a cluster");
         }
         line(out, "kept", &text);
+    }
+}
+
+/// Objects that were made of rules, in one line: `policies.reads (2), routes.reports`.
+fn listed(objects: &[(&str, usize)]) -> String {
+    let objects = objects.iter().map(|(name, rules)| match rules {
+        1 => (*name).to_owned(),
+        rules => format!("{name} ({rules})"),
+    });
+    objects.collect::<Vec<_>>().join(", ")
+}
+
+/// The same a line for each kind, with some names: `  14 rules  12 of routes: reports, exports (2), audit and 9 more`.
+fn by_kind(out: &mut String, objects: &[(&str, usize)]) {
+    let mut kinds: BTreeMap<&str, Vec<(&str, usize)>> = BTreeMap::new();
+    for (address, rules) in objects {
+        let (kind, name) = address.split_once('.').unwrap_or((address, address));
+        kinds.entry(kind).or_default().push((name, *rules));
+    }
+    for (kind, objects) in kinds {
+        let rules: usize = objects.iter().map(|(_, rules)| rules).sum();
+        let shown = listed(&objects[..objects.len().min(MOST_NAMES)]);
+        let more = match objects.len().saturating_sub(MOST_NAMES) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        let what = format!("{} of {kind}: {shown}{more}", objects.len());
+        writeln!(out, "    {:<9} {what}", counted(rules, "rule")).expect("writing to a string cannot fail");
     }
 }
 

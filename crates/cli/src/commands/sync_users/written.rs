@@ -1,16 +1,15 @@
 //! The file of synchronised users, and their secrets, which only their owner can read.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::fs::{self, DirBuilder, OpenOptions};
-use std::io::{ErrorKind, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::fs;
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use shardwright_adopt::accounts::{secret_path, users_file};
 use shardwright_secrets::Secret;
 
 use crate::error::CommandError;
-use crate::files::replace_file;
+use crate::files::{keep_secret, replace_file};
 
 /// A user that comes, changes or goes.
 pub(super) struct Change {
@@ -77,10 +76,10 @@ impl Written {
         let gone = self.names()?.into_iter().filter(|name| !users.contains_key(name));
         let gone: Vec<String> = gone.collect();
         for (name, hash) in users {
-            self.keep_secret(&secret_path(name), hash.expose().as_bytes())?;
+            keep_secret(&self.directory.join(secret_path(name)), hash.expose().as_bytes())?;
         }
         if !users.is_empty() {
-            self.keep_secret("secrets/.gitignore", b"*\n")?;
+            keep_secret(&self.directory.join("secrets/.gitignore"), b"*\n")?;
         }
         let text = users_file(cluster, users.keys().map(String::as_str));
         let path = self.directory.join(&self.path);
@@ -120,30 +119,6 @@ impl Written {
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
             Err(error) => Err(failed(&path, &error)),
         }
-    }
-
-    /// Writes a file that only its owner can read, beside the old one until it is whole.
-    fn keep_secret(&self, path: &str, bytes: &[u8]) -> Result<(), CommandError> {
-        let path = self.directory.join(path);
-        let parent = path.parent().expect("a secret is in a directory");
-        if !parent.exists() {
-            let mut builder = DirBuilder::new();
-            let made = builder.recursive(true).mode(0o700).create(parent);
-            made.map_err(|error| failed(parent, &error))?;
-        }
-        if fs::read(&path).ok().as_deref() == Some(bytes) {
-            return Ok(());
-        }
-        let new = path.with_extension("new");
-        let mut options = OpenOptions::new();
-        options.write(true).create(true).truncate(true).mode(0o600);
-        let written = options.open(&new).and_then(|mut file| {
-            file.write_all(bytes)?;
-            file.sync_all()
-        });
-        written
-            .and_then(|()| fs::rename(&new, &path))
-            .map_err(|error| failed(&path, &error))
     }
 }
 

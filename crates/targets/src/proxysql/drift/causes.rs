@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use schemars::JsonSchema;
 use serde::Serialize;
 use shardwright_plan::Timestamp;
 use shardwright_rules::tables::SERVERS;
@@ -12,7 +13,7 @@ use super::super::module::Module;
 use super::super::session::{AdminSession, SessionError};
 
 /// What is known, or guessed, of who changed a row.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 #[serde(rename_all = "snake_case", tag = "kind")]
 pub enum Cause {
     /// A run that has not ended wrote it.

@@ -112,7 +112,8 @@ const FACTS: &[Fact] = &[
         statements: &[
             "INSERT INTO mysql_query_rules (rule_id, active, username, digest, re_modifiers, destination_hostgroup, delay, \
              attributes) VALUES (1, 1, '', '0x1c46ae529dd5a40e', 'caseless, GLOBAL', 'abc', 1.5, '{}'), \
-             (2, 1, NULL, NULL, 'GLOBAL,CASELESS', NULL, NULL, ''), (3, 1, NULL, NULL, 'x', NULL, NULL, '')",
+             (2, 1, NULL, NULL, 'GLOBAL,CASELESS', NULL, NULL, ''), (3, 1, NULL, NULL, 'x', NULL, NULL, ''), \
+             (4, 1, NULL, NULL, 'global,globally,caseless', NULL, NULL, '')",
             "LOAD MYSQL QUERY RULES TO RUNTIME",
         ],
         query: "SELECT quote(username), quote(digest), quote(re_modifiers), quote(destination_hostgroup), quote(delay), \
@@ -121,6 +122,7 @@ const FACTS: &[Fact] = &[
             "'' '0x1C46AE529DD5A40E' 'CASELESS' 0 1 '{}' NULL",
             "NULL NULL 'CASELESS,GLOBAL' NULL NULL '' NULL",
             "NULL NULL '' NULL NULL '' NULL",
+            "NULL NULL 'CASELESS,GLOBAL' NULL NULL '' NULL",
         ],
     },
     Fact {

@@ -118,11 +118,13 @@ impl Rig {
     }
 }
 
-/// What `plan` makes.
+/// What `plan` makes, with what the target does about rows that others have staged.
 pub(crate) fn plan(target: &mut ProxySqlTarget, desired: &Configuration, project: Option<&str>) -> Plan {
     let observed = target.observe().unwrap();
     let assessment = target.assess(&observed, desired).unwrap();
-    let part = TargetPlan::assessed("px", &observed, desired, assessment, Vec::new()).for_project(project);
+    let part = TargetPlan::assessed("px", &observed, desired, assessment, Vec::new())
+        .taking_staged(target.staged())
+        .for_project(project);
     let hour = Duration::from_secs(3600);
     let parts = vec![(part, std::sync::Arc::new(desired.clone()))];
     Plan::new(None, Timestamp::UNIX_EPOCH, hour, None, parts)

@@ -1,6 +1,6 @@
 //! Rows that somebody else has staged: published or taken back with a plan, and put back where an apply fails.
 
-use shardwright_plan::{ApplyReport, Outcome, Plan, Staged, Target, TargetPlan, Timestamp, apply};
+use shardwright_plan::{ApplyReport, Outcome, Plan, Severity, Staged, apply};
 use shardwright_rules::Configuration;
 use shardwright_targets::ProxySqlTarget;
 use shardwright_targets::emit::{Numbers, Ownership};
@@ -64,19 +64,7 @@ fn planned(
 
 fn plan(target: &mut ProxySqlTarget, desired: &Configuration, staged: Option<Staged>) -> Plan {
     target.take_staged(staged);
-    let observed = target.observe().unwrap();
-    let assessment = target.assess(&observed, desired).unwrap();
-    let part = TargetPlan::assessed("px", &observed, desired, assessment, Vec::new())
-        .taking_staged(staged)
-        .for_project(Some("shop"));
-    let parts = vec![(part, std::sync::Arc::new(desired.clone()))];
-    Plan::new(
-        None,
-        Timestamp::UNIX_EPOCH,
-        std::time::Duration::from_secs(3600),
-        None,
-        parts,
-    )
+    super::rig::plan(target, desired, Some("shop"))
 }
 
 /// What each layer has of the rows that were staged.
@@ -201,4 +189,29 @@ fn an_apply_that_fails_leaves_staged_what_was_staged() {
             }
         }
     }
+}
+
+#[test]
+fn staged_rows_are_checked_as_rows_of_the_plan_are() {
+    let Some(rig) = Rig::start("staged rows that contradict others") else {
+        return;
+    };
+    let mut target = rig.target_of(Some("shop"), owns());
+    let report = planned(&mut target, &configuration(OLD), None).1;
+    assert_eq!(report.outcome, Outcome::Applied, "{report:#?}");
+    rig.run(&[
+        // Nobody could log in to the admin port any more; and the engine would drop one of the joins.
+        "INSERT INTO mysql_users (username, password) VALUES ('admin', 'x')",
+        "INSERT INTO mysql_replication_hostgroups (writer_hostgroup, reader_hostgroup) VALUES (800, 801), (801, 802)",
+    ]);
+    let mut errors = |mode| {
+        let plan = plan(&mut target, &configuration(NEW), Some(mode));
+        let hazards = plan.targets[0].hazards.iter();
+        let errors = hazards.filter(|hazard| hazard.severity == Severity::Error);
+        let mut codes: Vec<String> = errors.map(|hazard| hazard.code.clone()).collect();
+        codes.dedup();
+        codes
+    };
+    assert_eq!(errors(Staged::Adopt), ["SW245", "SW834"]);
+    assert_eq!(errors(Staged::Discard), [""; 0]);
 }

@@ -7,8 +7,9 @@ use shardwright_rules::{Address, Cluster, Configuration, HostgroupId, Role, Word
 
 use super::text::{Edit, Step, steps};
 
-/// Where rules go that no file has a place for.
+/// Where rules and rows of fast routing go that no file has a place for.
 const ADOPTED: &str = "query_rules.adopted.rules";
+const ADOPTED_ROUTES: &str = "query_rules.adopted.fast_routing";
 /// On ProxySQL, readers have 100 times the weight that is written.
 const READER_WEIGHT: i64 = 100;
 
@@ -20,6 +21,8 @@ pub(super) struct Row<'a> {
     pub(super) live: Option<&'a Facts>,
     /// The same as the files say.
     pub(super) files: Option<&'a Facts>,
+    /// It is a user whose password is stored as a hash, which a file of secrets can hold.
+    pub(super) has_hash: bool,
 }
 
 /// Edits, several that belong together in one; after one of them the files may say what is live.
@@ -28,7 +31,7 @@ pub(super) struct Row<'a> {
 /// Why there are none, for people.
 pub(super) fn candidates(row: &Row<'_>, configuration: &Configuration) -> Result<Vec<Vec<Edit>>, String> {
     match (row.live, row.files) {
-        (Some(live), None) => added(row.key, live, configuration),
+        (Some(live), None) => added(row, live, configuration),
         (None, Some(_)) => match is_written(row.address) {
             true => Ok(vec![vec![Edit::Remove(steps(row.address.as_str()))]]),
             false => Err(compiled(row.address)),
@@ -43,7 +46,7 @@ fn is_written(address: &Address) -> bool {
     let parts: Vec<&str> = address.as_str().split('.').collect();
     match parts.as_slice() {
         ["clusters", _, "servers", _] | ["users", _] => true,
-        ["query_rules", _, rule] => rule.starts_with("rules["),
+        ["query_rules", _, row] => row.starts_with("rules[") || row.starts_with("fast_routing["),
         _ => false,
     }
 }
@@ -52,25 +55,104 @@ fn compiled(address: &Address) -> String {
     format!("rows of {address} are compiled: change the object, or write a rule of your own")
 }
 
-fn added(key: &RowKey, live: &Facts, configuration: &Configuration) -> Result<Vec<Vec<Edit>>, String> {
-    match key {
+fn added(row: &Row<'_>, live: &Facts, configuration: &Configuration) -> Result<Vec<Vec<Edit>>, String> {
+    match row.key {
         RowKey::Rule(id) => {
             let mut fields = vec![format!("rule_id: {id}")];
             for (column, value) in live {
                 fields.extend(rule_fields(column, value, configuration));
             }
-            let rule = format!("{{{}}}", fields.join(", "));
-            Ok(vec![vec![Edit::Append(steps(ADOPTED), rule)]])
+            Ok(appended(ADOPTED, &fields))
+        }
+        RowKey::FastRoute {
+            username,
+            schemaname,
+            flag_in,
+        } => {
+            let user = (!username.is_empty()).then(|| format!("username: {}", text(username)));
+            let flag = (*flag_in != 0).then(|| format!("flagIN: {flag_in}"));
+            let mut fields: Vec<String> = user.into_iter().collect();
+            fields.push(format!("schemaname: {}", text(schemaname)));
+            fields.extend(flag);
+            // The language has no remarks on these rows; the one that is there stays.
+            for (column, value) in live.iter().filter(|(column, _)| *column != "comment") {
+                fields.extend(rule_fields(column, value, configuration));
+            }
+            Ok(appended(ADOPTED_ROUTES, &fields))
         }
         RowKey::Row { table, key } if table == "mysql_servers" => server(key, live, configuration),
-        RowKey::Row { table, .. } if table == "mysql_users" => Err(
-            "its password is not known: write the user with a reference to it, or import the proxy again"
-                .to_owned(),
-        ),
-        RowKey::FastRoute { .. } | RowKey::Row { .. } => {
-            Err("only rules and servers of known clusters are added".to_owned())
+        RowKey::Row { table, key } if table == "mysql_users" => user(row, key, live, configuration),
+        RowKey::Row { .. } => {
+            Err("only rules, rows of fast routing, users, and servers of known clusters are added".to_owned())
         }
     }
+}
+
+/// An item of a list as the only way.
+fn appended(list: &str, fields: &[String]) -> Vec<Vec<Edit>> {
+    vec![vec![Edit::Append(
+        steps(list),
+        format!("{{{}}}", fields.join(", ")),
+    )]]
+}
+
+/// The name of a user that a row of `mysql_users` adds, where a file of secrets can have its name.
+pub(super) fn secret_of(key: &RowKey) -> Option<&str> {
+    let RowKey::Row { table, key } = key else {
+        return None;
+    };
+    let name = key.first().filter(|_| table == "mysql_users")?;
+    let is_plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | '.');
+    (name.chars().all(is_plain) && name.starts_with(|c: char| c.is_ascii_alphanumeric())).then_some(name)
+}
+
+/// A user whose hash goes to a file of secrets.
+fn user(
+    row: &Row<'_>,
+    key: &[String],
+    live: &Facts,
+    configuration: &Configuration,
+) -> Result<Vec<Vec<Edit>>, String> {
+    if !row.has_hash {
+        return Err("its password is not stored as a hash: write the user with a reference to it".to_owned());
+    }
+    let name = secret_of(row.key).ok_or("no file of secrets can have its name: write the user by hand")?;
+    if key.get(1).map(String::as_str) != Some("1") {
+        return Err("it is split into a user for clients and one for servers".to_owned());
+    }
+    let hostgroup = live
+        .get("default_hostgroup")
+        .map_or("0".to_owned(), Value::to_string);
+    let Some((cluster, role)) = place(&hostgroup, configuration) else {
+        return Err(format!(
+            "hostgroup {hostgroup} is none of a cluster of the project"
+        ));
+    };
+    let mut fields = vec![
+        format!(
+            "password: {{file: {}}}",
+            text(&shardwright_adopt::accounts::secret_path(name))
+        ),
+        format!("cluster: {}", text(&cluster.name)),
+    ];
+    if role == Role::Reader {
+        // More than the default hostgroup would be another meaning than that of the row.
+        fields.extend([format!("role: {}", role.word()), "reads_only: false".to_owned()]);
+    }
+    for (column, value) in live {
+        match column.as_str() {
+            "default_hostgroup" | "password" | "comment" => {}
+            "default_schema" => fields.push(format!("schema: {}", scalar(value))),
+            "max_connections" => fields.push(format!("max_connections: {value}")),
+            "transaction_persistent" => {
+                fields.push(format!("transaction_persistent: {}", value.as_i64() == Some(1)));
+            }
+            "use_ssl" if value.as_i64() == Some(1) => fields.push("tls: required".to_owned()),
+            column => return Err(format!("no field of the files says {column}")),
+        }
+    }
+    let path = vec![Step::Key("users".to_owned()), Step::Key(name.to_owned())];
+    Ok(vec![vec![Edit::Set(path, format!("{{{}}}", fields.join(", ")))]])
 }
 
 /// A server of a cluster of the project.
@@ -162,12 +244,17 @@ fn rule_fields(column: &str, value: &Value, configuration: &Configuration) -> Ve
     }
 }
 
-/// A value as it stands in YAML. What a template would be in the language is written as the text that it is.
+/// A value as it stands in YAML.
 fn scalar(value: &Value) -> String {
     match value {
-        Value::String(text) => spelled(&text.replace("$(", "$$(")).into_owned(),
+        Value::String(value) => text(value),
         other => other.to_string(),
     }
+}
+
+/// A text as it stands in YAML. What a template would be in the language is written as the text that it is.
+fn text(text: &str) -> String {
+    spelled(&text.replace("$(", "$$(")).into_owned()
 }
 
 fn changed(row: &Row<'_>, live: &Facts, configuration: &Configuration) -> Result<Vec<Vec<Edit>>, String> {
@@ -188,9 +275,10 @@ fn changed(row: &Row<'_>, live: &Facts, configuration: &Configuration) -> Result
     let mut weight = None;
     for (column, value) in live {
         match (row.key, column.as_str()) {
-            (RowKey::Rule(_), "destination_hostgroup") => {
+            (RowKey::Rule(_) | RowKey::FastRoute { .. }, "destination_hostgroup") => {
                 always.extend(destination(row, value, configuration)?)
             }
+            (RowKey::FastRoute { .. }, "comment") => {}
             (RowKey::Rule(_), _) => always.push(set(column, scalar(value))),
             (RowKey::Row { key, .. }, "weight") => weight = Some((key, value.as_i64().unwrap_or_default())),
             (_, "max_connections") => always.push(set(column, scalar(value))),
@@ -207,7 +295,9 @@ fn changed(row: &Row<'_>, live: &Facts, configuration: &Configuration) -> Result
             (_, "default_hostgroup") => always.extend(destination(row, value, configuration)?),
             // It names the object that the row is of, or is a remark of somebody's, which stays.
             (RowKey::Row { .. }, "comment") => {}
-            (_, "password") => return Err("passwords are not written into files".to_owned()),
+            (_, "password") => {
+                return Err("its password is another one: change it where the file refers to".to_owned());
+            }
             (_, column) => return Err(format!("no field of the files says {column}")),
         }
     }
