@@ -28,7 +28,7 @@ pub(crate) fn draft(
 ) -> (Draft, Vec<Unwritten>) {
     let source = &file.configuration;
     let mut unwritten = Vec::new();
-    let clusters = clusters::clusters(source, &mut unwritten);
+    let clusters = clusters::clusters(source, &file.beside.scheduled, &mut unwritten);
     let mut draft = Draft {
         engine: source.engine,
         settings: source.settings,
