@@ -66,6 +66,8 @@ long: packages ## The tests with many more cases (hours; with PROXYSQL_BIN again
 		$(CARGO) test --release --locked --package shardwright --test clients -- --skip what_passes
 	SHARDWRIGHT_MYSQLD=$(CURDIR)/target/mysql/mysqld \
 		$(CARGO) test --release --locked --package shardwright-proxy --test it -- --test-threads=1 on_mysql
+	SHARDWRIGHT_MYSQLD=$(CURDIR)/target/mysql/mysqld \
+		$(CARGO) test --release --locked --package shardwright --test it -- sync_users::on_mysql
 
 fuzz: $(TOOLS)/cargo-fuzz-$(FUZZ_VERSION) ## Random inputs: make fuzz TARGET=reader SECONDS=3600; see docs/fuzzing.md.
 	PATH="$(TOOLS)/bin:$$PATH" scripts/fuzz $(or $(TARGET),topology) $(or $(SECONDS),3600)

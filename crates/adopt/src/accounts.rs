@@ -20,9 +20,23 @@ const OF_SYSTEM: [&str; 8] = [
     "PUBLIC",
 ];
 
-/// Methods whose hashes ProxySQL can log clients in with.
+/// Methods whose hashes engines can log clients in with.
 const NATIVE: &str = "mysql_native_password";
 const SHA2: &str = "caching_sha2_password";
+
+/// How a hash of [`SHA2`] begins: `$A$`, thousands of rounds in hexadecimal, `$`.
+const STORED: &str = "$A$";
+/// The only number of rounds that ProxySQL checks (2.7.1). MySQL 9.7 makes hashes of 10,000 by default.
+const ROUNDS_OF_PROXYSQL: &str = "$A$005$";
+
+/// Who logs clients in with the hashes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Checks {
+    /// The bundled engine alone.
+    Bundled,
+    /// ProxySQL, maybe beside the bundled engine.
+    ProxySql,
+}
 
 /// The accounts of a server as users.
 #[derive(Debug, Default)]
@@ -33,15 +47,23 @@ pub struct Accounts {
     pub left_out: BTreeMap<String, String>,
 }
 
+impl Accounts {
+    /// Whether a hash is of `caching_sha2_password`: ProxySQL logs clients in with it if that is its default method.
+    pub fn need_sha2(&self) -> bool {
+        let is_sha2 = |hash: &Secret| !hash.expose().starts_with('*');
+        self.users.values().any(is_sha2)
+    }
+}
+
 /// Sorts accounts. `is_wanted`: whether the caller wants an account of a name at all.
-pub fn accounts(of_server: &[ServerAccount], is_wanted: impl Fn(&str) -> bool) -> Accounts {
+pub fn accounts(of_server: &[ServerAccount], checks: Checks, is_wanted: impl Fn(&str) -> bool) -> Accounts {
     let mut by_name: BTreeMap<&str, Vec<&ServerAccount>> = BTreeMap::new();
     for account in of_server {
         by_name.entry(&account.name).or_default().push(account);
     }
     let mut sorted = Accounts::default();
     for (name, accounts) in by_name {
-        match user(name, &accounts, is_wanted(name)) {
+        match user(name, &accounts, checks, is_wanted(name)) {
             Ok(hash) => {
                 sorted.users.insert(name.to_owned(), hash);
             }
@@ -55,7 +77,7 @@ pub fn accounts(of_server: &[ServerAccount], is_wanted: impl Fn(&str) -> bool) -
 }
 
 /// The hash of the accounts of one name, or why they are no user.
-fn user(name: &str, accounts: &[&ServerAccount], is_wanted: bool) -> Result<Secret, String> {
+fn user(name: &str, accounts: &[&ServerAccount], checks: Checks, is_wanted: bool) -> Result<Secret, String> {
     if OF_SYSTEM.contains(&name) || name.is_empty() {
         return Err("it belongs to the server".to_owned());
     }
@@ -71,7 +93,8 @@ fn user(name: &str, accounts: &[&ServerAccount], is_wanted: bool) -> Result<Secr
     let open = accounts
         .iter()
         .filter(|account| !account.is_locked && !account.is_role);
-    let (usable, refused): (Vec<_>, Vec<_>) = open.map(|account| hash(account)).partition(Result::is_ok);
+    let (usable, refused): (Vec<_>, Vec<_>) =
+        open.map(|account| hash(account, checks)).partition(Result::is_ok);
     let mut hashes: Vec<Secret> = usable.into_iter().flatten().collect();
     hashes.sort_by(|a, b| a.expose().cmp(b.expose()));
     hashes.dedup_by(|a, b| a.expose() == b.expose());
@@ -89,8 +112,8 @@ fn user(name: &str, accounts: &[&ServerAccount], is_wanted: bool) -> Result<Secr
     }
 }
 
-/// A hash that ProxySQL can log clients in with.
-fn hash(account: &ServerAccount) -> Result<Secret, String> {
+/// A hash that clients can be logged in with.
+fn hash(account: &ServerAccount, checks: Checks) -> Result<Secret, String> {
     let Some(hash) = &account.hash else {
         return Err(format!("its hash of {} is no text", account.plugin));
     };
@@ -103,15 +126,26 @@ fn hash(account: &ServerAccount) -> Result<Secret, String> {
         NATIVE | SHA2 | "" if text.is_empty() => Err("it has no password".to_owned()),
         NATIVE | "" if is_native() => Ok(hash.clone()),
         NATIVE | "" => Err("its hash is none of mysql_native_password".to_owned()),
-        // A file holds a secret on one line.
-        SHA2 if text.contains(['\n', '\r', '\0']) => Err(
-            "its hash of caching_sha2_password has a line break, which a file of a secret cannot hold"
+        SHA2 if checks == Checks::ProxySql && !text.starts_with(ROUNDS_OF_PROXYSQL) => Err(
+            "ProxySQL checks hashes of caching_sha2_password with 5,000 rounds only: start the server with \
+             caching_sha2_password_digest_rounds=5000, and set the password again"
                 .to_owned(),
         ),
-        SHA2 if text.starts_with("$A$") => Ok(hash.clone()),
+        SHA2 if text.starts_with(STORED) => Ok(on_one_line(hash)),
         SHA2 => Err("its hash is none of caching_sha2_password".to_owned()),
-        other => Err(format!("ProxySQL cannot log clients in with the hash of {other}")),
+        other => Err(format!("no proxy can log clients in with the hash of {other}")),
     }
+}
+
+/// A hash as a line of a file: its salt may be any bytes, so it is written as `SHOW CREATE USER` prints it with
+/// `print_identified_with_as_hex`, where it is no plain text.
+fn on_one_line(hash: &Secret) -> Secret {
+    let bytes = hash.expose().as_bytes();
+    if bytes.iter().all(|byte| byte.is_ascii_graphic() || *byte == b' ') {
+        return hash.clone();
+    }
+    let digits = bytes.iter().map(|byte| format!("{byte:02X}"));
+    Secret::new(std::iter::once("0x".to_owned()).chain(digits).collect())
 }
 
 /// Where the secret of a user is kept.
@@ -172,7 +206,8 @@ mod tests {
             account("mixed", "%", NATIVE, HASH),
             account("mixed", "localhost", "unix_socket", ""),
             account("modern", "%", SHA2, "$A$005$abc"),
-            account("broken", "%", SHA2, "$A$005$a\nb"),
+            account("breaks", "%", SHA2, "$A$005$a\nb"),
+            account("slow", "%", SHA2, "$A$00A$abc"),
             account("ed", "%", "ed25519", "x"),
             account("open", "%", NATIVE, ""),
             account("a.b", "%", NATIVE, HASH),
@@ -182,20 +217,25 @@ mod tests {
             locked,
             role,
         ];
-        let sorted = accounts(&all, |name| name != "tmp");
+        let sorted = accounts(&all, Checks::ProxySql, |name| name != "tmp");
         let users: Vec<&str> = sorted.users.keys().map(String::as_str).collect();
-        assert_eq!(users, ["app", "mixed", "modern"]);
+        assert_eq!(users, ["app", "breaks", "mixed", "modern"]);
+        assert_eq!(sorted.users["modern"].expose(), "$A$005$abc");
+        assert_eq!(sorted.users["breaks"].expose(), "0x24412430303524610A62");
+        assert!(sorted.need_sha2());
+        let sorted_for_ourselves = accounts(&all, Checks::Bundled, |name| name == "slow");
+        assert_eq!(sorted_for_ourselves.users["slow"].expose(), "$A$00A$abc");
         let left_out = sorted.left_out.iter();
         let left_out: String = left_out.map(|(name, why)| format!("{name}: {why}\n")).collect();
         insta::assert_snapshot!(left_out, @r"
         '': it belongs to the server
         a.b: names of the language are letters, digits, `_` and `-`
-        broken: its hash of caching_sha2_password has a line break, which a file of a secret cannot hold
-        ed: ProxySQL cannot log clients in with the hash of ed25519
+        ed: no proxy can log clients in with the hash of ed25519
         locked: it is locked
         open: it has no password
         readers: it is a role
         root: it belongs to the server
+        slow: ProxySQL checks hashes of caching_sha2_password with 5,000 rounds only: start the server with caching_sha2_password_digest_rounds=5000, and set the password again
         tmp: it is not asked for
         two: its password is not the same from %, 10.%, and a user of the proxy has one
         ");

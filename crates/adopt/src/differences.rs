@@ -35,6 +35,8 @@ impl Difference {
 
 const REFUSES: &str = "executions of prepared statements are refused by this hostgroup";
 const MONITOR_MOVES: &str = "the monitor moves servers between the writers and the readers by itself";
+const SCHEDULER_MOVES: &str =
+    "a program of the scheduler moves servers between the hostgroups of its cluster, and sets their state";
 const GROUP_WEIGHTS: &str = "weights of Galera and group replication rank the writers, so no two are equal";
 const GALERA_OUT: &str = "the monitor sets servers of Galera back to ONLINE, so one that is out has no row";
 const AS_MANY_AS_SERVERS: &str = "a cluster has at most as many writers as it has servers in the file";
@@ -159,8 +161,10 @@ fn why(
                     |id| group.is_some_and(|group| group.backup_writer == id || group.offline == id);
                 hostgroup.is_some_and(|id| cluster.owns(id) || of_group(id))
             });
+            let is_moved = !owner?.roles_by.is_engine();
             match &owner?.kind {
                 ClusterKind::Single => None,
+                _ if is_moved && (is_missing || how.starts_with("status")) => Some(SCHEDULER_MOVES),
                 ClusterKind::Replication { .. } if is_missing => Some(MONITOR_MOVES),
                 ClusterKind::Galera(_) if how == "only in the source" => Some(GALERA_OUT),
                 ClusterKind::Galera(_) | ClusterKind::GroupReplication(_) if is_missing => {

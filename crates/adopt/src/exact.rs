@@ -28,7 +28,7 @@ pub(crate) fn draft(
 ) -> (Draft, Vec<Unwritten>) {
     let source = &file.configuration;
     let mut unwritten = Vec::new();
-    let clusters = clusters::clusters(source, &mut unwritten);
+    let clusters = clusters::clusters(source, &file.beside.scheduled, &mut unwritten);
     let mut draft = Draft {
         engine: source.engine,
         settings: source.settings,
@@ -62,7 +62,11 @@ fn users(
 ) {
     for user in &source.users {
         let why = if !is_name(&user.name) {
-            Some("names of the language are letters, digits, `_` and `-`".to_owned())
+            Some(
+                "names of the language are letters, digits, `_` and `-`; an apply deletes it, unless `manage.users` of the \
+                 project file leaves it to others"
+                    .to_owned(),
+            )
         } else if draft.place(user.default_hostgroup).is_none() {
             let id = user.default_hostgroup;
             Some(format!(

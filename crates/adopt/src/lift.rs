@@ -15,11 +15,12 @@ mod reasons;
 mod routes;
 mod timeouts;
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use shardwright_prover::Budget;
 use shardwright_prover::equivalence::{Difference, Equivalence, Means, equivalence_by};
-use shardwright_rules::{Configuration, Decision, Outcome};
+use shardwright_rules::{Configuration, Decision, Outcome, User};
 use shardwright_topology::default_value;
 
 use crate::build::{Built, build};
@@ -106,6 +107,10 @@ pub(crate) fn lift(source: &Configuration, draft: &mut Draft, built: &mut Built)
     source
         .variables
         .retain(|name, value| !default_value(name).is_some_and(|default| same_value(name, default, value)));
+    // A user that is not written is told of by itself: that nobody logs in by it says nothing about a rule.
+    source
+        .users
+        .retain(|user| draft.users.iter().any(|own| own.name == user.name));
     let attempts = (MOST_COMPILED / draft.rules.len().max(1)).clamp(LEAST_ATTEMPTS, MOST_ATTEMPTS);
     let mut lifting = Lifting {
         source: &source,
@@ -315,7 +320,7 @@ impl Lifting<'_> {
             },
             ..Means::default()
         };
-        let (answer, spent) = equivalence_by(self.source, built.configuration(), &means);
+        let (answer, spent) = equivalence_by(self.source, &self.beside_others(built.configuration()), &means);
         self.steps = self.steps.saturating_sub(spent.steps);
         match answer {
             Equivalence::Proved => Ok(built),
@@ -327,6 +332,20 @@ impl Lifting<'_> {
                 Err(format!("not decided: {construct}"))
             }
         }
+    }
+
+    /// A project with the users of the source that it cannot have: whoever leaves them to others keeps them, and their
+    /// statements go as before too. That they are not written is told by itself.
+    fn beside_others<'c>(&self, compiled: &'c Configuration) -> Cow<'c, Configuration> {
+        let is_missing = |user: &&User| !compiled.users.iter().any(|own| own.name == user.name);
+        let missing: Vec<User> = self.source.users.iter().filter(is_missing).cloned().collect();
+        if missing.is_empty() {
+            return Cow::Borrowed(compiled);
+        }
+        let mut whole = compiled.clone();
+        whole.users.extend(missing);
+        whole.users.sort_by(|a, b| a.name.cmp(&b.name));
+        Cow::Owned(whole)
     }
 
     /// Lifts all rows of fast routing, or none.

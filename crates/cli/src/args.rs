@@ -166,7 +166,8 @@ pub(crate) struct Init {
     /// The template to use
     #[arg(long, default_value = "start", value_name = "NAME")]
     pub(crate) template: String,
-    /// An existing rule set to begin with: rules.sql, proxysql.cnf or mysql://admin@host:6032
+    /// An existing rule set to begin with: rules.sql, proxysql.cnf, proxysql-admin.cnf, config.toml or
+    /// mysql://admin@host:6032
     #[arg(long, value_name = "SOURCE", conflicts_with_all = ["template", "list"])]
     pub(crate) from: Option<String>,
     #[command(flatten)]

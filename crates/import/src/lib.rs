@@ -13,8 +13,9 @@ mod elsewhere;
 mod given;
 mod lift;
 mod passed_over;
-mod proxysql_admin;
+mod percona;
 mod result_sets;
+mod scheduled;
 mod store;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,9 +27,11 @@ use shardwright_rules::{Configuration, EngineId, Rule};
 use shardwright_secrets::Secret;
 
 pub use codes::CODES;
+pub use scheduled::{Kept, Scheduled};
 
 use crate::codes::{RESERVED_USER, SYNTAX};
 use crate::given::Given;
+use crate::percona::{admin, scheduler};
 use crate::store::Store;
 
 /// The largest file that is read: hundreds of thousands of rules.
@@ -41,14 +44,18 @@ pub enum Language {
     Sql,
     /// `proxysql.cnf`, in the grammar of libconfig; or `proxysql-admin.cnf` of Percona's tool, in that of a shell.
     Cnf,
+    /// `config.toml` of `pxc_scheduler_handler`.
+    Scheduler,
 }
 
 impl Language {
-    /// By the end of the file's name: `.cnf`, `.cfg` and `.conf` are libconfig, everything else is SQL.
+    /// By the end of the file's name: `.cnf`, `.cfg` and `.conf` are libconfig, `.toml` is a scheduler's, everything else
+    /// is SQL.
     pub fn of_path(path: &str) -> Self {
         let end = path.rsplit_once('.').map_or("", |(_, end)| end);
         match end.to_ascii_lowercase().as_str() {
             "cnf" | "cfg" | "conf" => Self::Cnf,
+            "toml" => Self::Scheduler,
             _ => Self::Sql,
         }
     }
@@ -83,6 +90,8 @@ pub struct Beside {
     pub inactive: Vec<Rule>,
     /// What was passed over, in words, one for each place.
     pub passed_over: Vec<String>,
+    /// Clusters whose servers a program moves.
+    pub scheduled: Vec<Scheduled>,
 }
 
 /// How a file is laid out, for what its comments say to this program.
@@ -102,29 +111,22 @@ pub fn read(
     language: Language,
     engine: EngineId,
 ) -> RuleFile {
+    read_scheduled(sources, path, bytes, language, engine, &[])
+}
+
+/// Reads a rule set, some of whose servers are moved by programs that ProxySQL's scheduler starts ([`scheduled_by`]).
+pub fn read_scheduled(
+    sources: &mut Sources,
+    path: &str,
+    bytes: &[u8],
+    language: Language,
+    engine: EngineId,
+    scheduled: &[Scheduled],
+) -> RuleFile {
     let mut problems = Problems::new();
-    let text = match std::str::from_utf8(bytes) {
-        Ok(text) if bytes.len() as u64 <= MAX_FILE_BYTES => text,
-        Ok(_) => {
-            let file = sources.add(path, "");
-            problems.push(whole_file(
-                file,
-                &format!("the file is larger than {MAX_FILE_BYTES} bytes"),
-            ));
-            return RuleFile::empty(engine, problems);
-        }
-        Err(error) => {
-            let file = sources.add(path, "");
-            let line = bytes[..error.valid_up_to()]
-                .iter()
-                .filter(|byte| **byte == b'\n')
-                .count()
-                + 1;
-            problems.push(whole_file(file, &format!("line {line} is not UTF-8 text")));
-            return RuleFile::empty(engine, problems);
-        }
+    let Some((file, text)) = text_of(sources, path, bytes, &mut problems) else {
+        return RuleFile::empty(engine, problems);
     };
-    let file = sources.add(path, text);
     let mut store = match Store::open() {
         Ok(store) => store,
         Err(reason) => {
@@ -132,19 +134,27 @@ pub fn read(
             return RuleFile::empty(engine, problems);
         }
     };
-    let ran = match language {
+    let mut ran = match language {
         Language::Sql if result_sets::is_one(text) => result_sets::run(text, file, &mut store, &mut problems),
         Language::Sql => dump::run(text, file, &mut store, &mut problems),
-        Language::Cnf if proxysql_admin::is_one(text) => {
-            proxysql_admin::run(text, file, &mut store, &mut problems)
-        }
+        Language::Cnf if admin::is_one(text) => admin::run(text, file, &mut store, &mut problems),
         Language::Cnf => cnf::run(text, file, &mut store, &mut problems),
+        Language::Scheduler => scheduler::run(text, file, &mut store, &mut problems),
     };
     for secret in ran.secrets {
         sources.conceal(secret);
     }
-    let mut read = lift::lift(&store, engine, file, problems, &ran.without_active);
+    ran.scheduled.extend_from_slice(scheduled);
+    let mut read = lift::lift(
+        &store,
+        engine,
+        file,
+        problems,
+        &ran.without_active,
+        &ran.scheduled,
+    );
     read.beside.passed_over = passed_over::messages(&read.problems);
+    read.beside.scheduled = ran.scheduled;
     read.problems = passed_over::counted(&read.problems);
     read.layout = ran.layout;
     read.layout.parts.sort_by_key(|part| part.start);
@@ -158,7 +168,57 @@ pub fn read_rows<'r>(
     engine: EngineId,
 ) -> RuleFile {
     let file = Sources::new().add("rows", "");
-    lift::lift(&Given::of(rows), engine, file, Problems::new(), &BTreeSet::new())
+    let (rows, problems) = (Given::of(rows), Problems::new());
+    lift::lift(&rows, engine, file, problems, &BTreeSet::new(), &[])
+}
+
+/// The file of a program that moves servers.
+#[derive(Debug)]
+pub struct SchedulerFile {
+    /// The cluster whose servers it moves; `None`: there are errors.
+    pub scheduled: Option<Scheduled>,
+    /// What is wrong, ignored or unknown.
+    pub problems: Problems,
+    /// What stays with the program, in words.
+    pub passed_over: Vec<String>,
+}
+
+/// Reads `config.toml` of `pxc_scheduler_handler`. Nothing is an `Err`: what cannot be read is a problem.
+pub fn scheduled_by(sources: &mut Sources, path: &str, bytes: &[u8]) -> SchedulerFile {
+    let mut problems = Problems::new();
+    let mut scheduled = None;
+    if let Some((file, text)) = text_of(sources, path, bytes, &mut problems) {
+        for secret in scheduler::secrets(text, file) {
+            sources.conceal(secret);
+        }
+        scheduled = scheduler::parse(text, file, &mut problems).scheduled;
+    }
+    SchedulerFile {
+        scheduled,
+        passed_over: passed_over::messages(&problems),
+        problems: passed_over::counted(&problems),
+    }
+}
+
+/// The text of a file that is not too large and is text; otherwise `None`, with a problem.
+fn text_of<'b>(
+    sources: &mut Sources,
+    path: &str,
+    bytes: &'b [u8],
+    problems: &mut Problems,
+) -> Option<(FileId, &'b str)> {
+    let wrong = match std::str::from_utf8(bytes) {
+        Ok(text) if bytes.len() as u64 <= MAX_FILE_BYTES => return Some((sources.add(path, text), text)),
+        Ok(_) => format!("the file is larger than {MAX_FILE_BYTES} bytes"),
+        Err(error) => {
+            let before = bytes[..error.valid_up_to()].iter();
+            let line = before.filter(|byte| **byte == b'\n').count() + 1;
+            format!("line {line} is not UTF-8 text")
+        }
+    };
+    let file = sources.add(path, "");
+    problems.push(whole_file(file, &wrong));
+    None
 }
 
 /// What is left of a file's text when the tables are filled.
@@ -169,6 +229,8 @@ struct Ran {
     layout: Layout,
     /// Rows of rules whose INSERT does not name `active`.
     without_active: BTreeSet<Span>,
+    /// Clusters whose servers a program moves.
+    scheduled: Vec<Scheduled>,
 }
 
 fn whole_file(file: FileId, what: &str) -> Diagnostic {

@@ -3,6 +3,7 @@
 mod firewall;
 mod hostgroups;
 mod rules;
+mod scheduled;
 mod users;
 mod variables;
 
@@ -14,17 +15,20 @@ use shardwright_rules::{Address, Configuration, EngineId};
 
 use crate::codes::{IGNORED, MISREAD, SYNTAX, UNMODELLED};
 use crate::lift::variables::Variables;
+use crate::scheduled::Scheduled;
 use crate::store::{Row, Tables};
 use crate::{Beside, Layout, RuleFile};
 
 /// What the tables mean to an engine.
 /// `without_active`: rows of rules whose INSERT does not name the column.
+/// `scheduled`: clusters whose servers a program moves.
 pub(crate) fn lift(
     tables: &dyn Tables,
     engine: EngineId,
     file: FileId,
     problems: Problems,
     without_active: &BTreeSet<Span>,
+    scheduled: &[Scheduled],
 ) -> RuleFile {
     let mut lift = Lift {
         tables,
@@ -39,7 +43,7 @@ pub(crate) fn lift(
     rules::lift(&mut lift, without_active);
     rules::fast_routing(&mut lift);
     users::lift(&mut lift, &variables);
-    hostgroups::lift(&mut lift, &variables);
+    hostgroups::lift(&mut lift, &variables, scheduled);
     firewall::lift(&mut lift, &variables);
     variables.finish(&mut lift);
     RuleFile {

@@ -16,7 +16,6 @@ mod engine;
 mod etcd;
 mod eventually;
 mod faulty;
-mod faulty_http;
 mod galera;
 mod guarded;
 mod haproxy;
@@ -47,7 +46,6 @@ pub use engine::{Arrival, EngineClient, Handle, NumberedServers, Reply, Rig, Via
 pub use etcd::{Etcd, EtcdOptions};
 pub use eventually::{DeadlineExceeded, eventually, poll_until};
 pub use faulty::{Fault, Faulty};
-pub use faulty_http::FaultyHttp;
 pub use galera::Galera;
 pub use guarded::GuardedProcess;
 pub use haproxy::{Forwarding, HaProxy};

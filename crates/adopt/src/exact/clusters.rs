@@ -2,8 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use shardwright_import::{Kept, Scheduled};
 use shardwright_rules::{
-    Cluster, ClusterKind, Configuration, Failback, Group, HostgroupId, Member, RolesBy, ServerTls,
+    Cluster, ClusterKind, Configuration, Failback, Group, HostgroupId, Member, MemberStatus, ServerTls,
     WriterServesReads,
 };
 
@@ -18,12 +19,17 @@ const READER_WEIGHT_FACTOR: u32 = 100;
 const GALERA_DEFAULT_BEHIND: u32 = 100;
 
 /// The clusters that can be written, and those that cannot.
-pub(super) fn clusters(source: &Configuration, unwritten: &mut Vec<Unwritten>) -> Vec<ClusterDraft> {
+pub(super) fn clusters(
+    source: &Configuration,
+    scheduled: &[Scheduled],
+    unwritten: &mut Vec<Unwritten>,
+) -> Vec<ClusterDraft> {
     let mut names = Names::default();
     let mut drafts = Vec::new();
     for cluster in &source.clusters {
         let name = names.take(&[names::slug(&cluster.name), format!("hg{}", cluster.writer)]);
-        match draft(source, cluster, name) {
+        let by = scheduled.iter().find(|by| by.writer == cluster.writer);
+        match draft(source, cluster, by, name) {
             Ok(draft) => drafts.push(draft),
             Err(why) => unwritten.push(Unwritten {
                 what: format!("hostgroup {}", cluster.writer),
@@ -48,8 +54,17 @@ impl<'m> Found<'m> {
     }
 }
 
-fn draft(source: &Configuration, cluster: &Cluster, name: String) -> Result<ClusterDraft, &'static str> {
-    let found = servers(source, cluster);
+fn draft(
+    source: &Configuration,
+    cluster: &Cluster,
+    scheduled: Option<&Scheduled>,
+    name: String,
+) -> Result<ClusterDraft, &'static str> {
+    let is_moved = !cluster.roles_by.is_engine();
+    let kept = scheduled
+        .filter(|_| is_moved)
+        .and_then(|scheduled| scheduled.kept);
+    let found = servers(source, cluster, kept);
     if found.is_empty() {
         return Err("it has no server, and a cluster needs one");
     }
@@ -68,7 +83,7 @@ fn draft(source: &Configuration, cluster: &Cluster, name: String) -> Result<Clus
                 .map(|group| (group.backup_writer, group.offline)),
         },
         writer_serves_reads: cluster.writer_serves_reads,
-        roles_by: RolesBy::Engine,
+        roles_by: cluster.roles_by,
         failback: Failback::Manual,
         writers: 1,
         max_transactions_behind: None,
@@ -86,7 +101,16 @@ fn draft(source: &Configuration, cluster: &Cluster, name: String) -> Result<Clus
         }
         ClusterKind::Replication { read_only_check } => {
             draft.form = ClusterForm::Replication(*read_only_check);
-            replication_weights(&found, &mut draft)
+            match is_moved {
+                true => scheduled_weights(&found),
+                false => replication_weights(&found, &mut draft),
+            }
+        }
+        ClusterKind::Galera(group) if is_moved => {
+            draft.form = ClusterForm::Galera;
+            draft.failback = group.failback;
+            draft.writers = writers(group, &found);
+            scheduled_weights(&found)
         }
         ClusterKind::Galera(group) => {
             draft.form = ClusterForm::Galera;
@@ -105,11 +129,18 @@ fn draft(source: &Configuration, cluster: &Cluster, name: String) -> Result<Clus
         }
     };
     draft.servers = named(&found, weights);
+    if is_moved {
+        // Whether they take traffic is for the program to say.
+        draft
+            .servers
+            .iter_mut()
+            .for_each(|server| server.state = MemberStatus::Online);
+    }
     Ok(draft)
 }
 
-/// The servers of a cluster, the most wanted writer first.
-fn servers<'c>(source: &'c Configuration, cluster: &Cluster) -> Vec<Found<'c>> {
+/// The servers of a cluster, the most wanted writer first. What templates say of a server comes before what other rows do.
+fn servers<'c>(source: &'c Configuration, cluster: &Cluster, kept: Option<Kept>) -> Vec<Found<'c>> {
     let rows = |id: HostgroupId| {
         source
             .hostgroup(id)
@@ -131,25 +162,42 @@ fn servers<'c>(source: &'c Configuration, cluster: &Cluster) -> Vec<Found<'c>> {
         };
         row.get_or_insert(member);
     };
-    let mut writers: Vec<&Member> = rows(cluster.writer).iter().collect();
-    if cluster.kind.group().is_some() {
-        // The heaviest write.
-        writers.sort_by_key(|member| std::cmp::Reverse(member.weight));
+    let heaviest_first = |id: HostgroupId| {
+        let mut rows: Vec<&Member> = rows(id).iter().collect();
+        if cluster.kind.group().is_some() {
+            // The heaviest write.
+            rows.sort_by_key(|member| std::cmp::Reverse(member.weight));
+        }
+        rows
+    };
+    let (as_writers, as_readers) = hostgroups(cluster, kept);
+    for (ids, reads) in [(as_writers, false), (as_readers, true)] {
+        for id in ids {
+            heaviest_first(id)
+                .into_iter()
+                .for_each(|member| add(member, reads));
+        }
     }
-    writers.into_iter().for_each(|member| add(member, false));
-    let waiting = cluster.kind.group();
-    for id in waiting
-        .iter()
-        .flat_map(|group| [group.backup_writer, group.offline])
-    {
-        rows(id).iter().for_each(|member| add(member, false));
-    }
-    let mut readers: Vec<&Member> = cluster.reader.map_or(&[][..], rows).iter().collect();
-    if cluster.kind.group().is_some() {
-        readers.sort_by_key(|member| std::cmp::Reverse(member.weight));
-    }
-    readers.into_iter().for_each(|member| add(member, true));
     found
+}
+
+/// Where a cluster's servers may be as writers and as readers; the rows that count most first.
+fn hostgroups(cluster: &Cluster, kept: Option<Kept>) -> (Vec<HostgroupId>, Vec<HostgroupId>) {
+    let reader = cluster.reader.into_iter();
+    match (kept, cluster.kind.group()) {
+        (Some(kept), _) => (
+            vec![kept.writer_templates, cluster.writer, kept.out_of_writers],
+            std::iter::once(kept.reader_templates)
+                .chain(reader)
+                .chain([kept.out_of_readers])
+                .collect(),
+        ),
+        (None, Some(group)) => (
+            vec![cluster.writer, group.backup_writer, group.offline],
+            reader.collect(),
+        ),
+        (None, None) => (vec![cluster.writer], reader.collect()),
+    }
 }
 
 /// With TLS where any server has it: ProxySQL does without where a server offers none.
@@ -190,12 +238,26 @@ fn replication_weights(found: &[Found<'_>], draft: &mut ClusterDraft) -> Weights
     weights.collect()
 }
 
+/// A cluster has at most as many writers as servers.
+fn writers(group: &Group, found: &[Found<'_>]) -> u32 {
+    let most = u32::try_from(found.len()).unwrap_or(u32::MAX);
+    group.writers.clamp(1, most)
+}
+
+/// Nothing copies weights from one hostgroup to the other.
+fn scheduled_weights(found: &[Found<'_>]) -> Weights {
+    let weights = found.iter().map(|server| {
+        let written = server.any().weight;
+        let reads = server.reader.map(|row| row.weight);
+        (written, reads.filter(|weight| *weight != written))
+    });
+    weights.collect()
+}
+
 /// One weight ranks writers and shares reads: what is compiled has room between weights for the ranks. A writer that reads
 /// as a last resort has weight 1 among the readers.
 fn group_weights(found: &[Found<'_>], group: &Group, draft: &mut ClusterDraft) -> Weights {
-    draft.writers = group
-        .writers
-        .clamp(1, u32::try_from(found.len()).unwrap_or(u32::MAX));
+    draft.writers = writers(group, found);
     let is_last_resort = |server: &Found<'_>| match (server.writer, server.reader) {
         (Some(writer), Some(reader)) => reader.weight == 1 && writer.weight >= READER_WEIGHT_FACTOR,
         _ => false,

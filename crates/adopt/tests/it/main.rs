@@ -7,4 +7,5 @@ mod examples;
 mod lifting;
 mod published;
 mod random;
+mod scheduled;
 mod support;

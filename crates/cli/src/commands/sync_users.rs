@@ -6,11 +6,11 @@ use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
-use shardwright_adopt::accounts::{Accounts, accounts};
+use shardwright_adopt::accounts::{Accounts, Checks, accounts};
 use shardwright_rules::{Address, NamePattern, SecretReference};
 use shardwright_secrets::{Access, resolve};
 use shardwright_targets::{Server, ServerAddress};
-use shardwright_topology::model;
+use shardwright_topology::model::{self, EngineName};
 
 use self::written::{Change, Written};
 use crate::args::{Format, Global, SyncUsers};
@@ -38,6 +38,9 @@ pub(crate) fn run(args: &SyncUsers, global: &Global, ui: &Ui) -> Result<Exit, Co
         written.write(&args.cluster, &sorted.users)?;
     }
     tell(args, &sorted, &changes, written.path(), ui)?;
+    if let Some(missing) = missing_method(&opened, &sorted) {
+        ui.status(missing);
+    }
     Ok(match args.check && !changes.is_empty() {
         true => Exit::Changes,
         false => Exit::Done,
@@ -59,11 +62,11 @@ fn read(args: &SyncUsers, opened: &Opened, cluster: &model::Cluster) -> Result<A
         tls: cluster.tls,
         authorities: args.server_ca.clone(),
     };
-    let failed = |error: shardwright_targets::ServerError| {
-        CommandError::failed(error.to_string()).hint("the account needs SELECT on the schema mysql")
-    };
+    let failed = |error: shardwright_targets::ServerError| CommandError::failed(error.to_string());
     let mut server = Server::connect(address, &args.user, password, PATIENCE).map_err(failed)?;
-    let of_server = server.accounts().map_err(failed)?;
+    let of_server = server
+        .accounts()
+        .map_err(|error| failed(error).hint("the account needs SELECT on the schema mysql"))?;
     let matches = |globs: &[String], name: &str| {
         let mut patterns = globs.iter().map(|glob| NamePattern::new(glob.as_str()));
         patterns.any(|pattern| pattern.matches(name))
@@ -75,7 +78,29 @@ fn read(args: &SyncUsers, opened: &Opened, cluster: &model::Cluster) -> Result<A
             && name != args.user
             && monitor.is_none_or(|monitor| *monitor.user != *name)
     };
-    Ok(accounts(&of_server, is_wanted))
+    Ok(accounts(&of_server, checks(opened), is_wanted))
+}
+
+/// Who logs clients in.
+fn checks(opened: &Opened) -> Checks {
+    let mut engines = opened.project.file.engines.iter();
+    match engines.all(|engine| engine.name == EngineName::Bundled) {
+        true => Checks::Bundled,
+        false => Checks::ProxySql,
+    }
+}
+
+/// What has to be set so that ProxySQL logs the users in; none where it is set, or where no user needs it.
+fn missing_method(opened: &Opened, sorted: &Accounts) -> Option<&'static str> {
+    const METHOD: &str = "mysql-default_authentication_plugin";
+    const SHA2: &str = "caching_sha2_password";
+    let settings = &opened.project.topology.engine_settings;
+    let mut values = settings.iter().flat_map(|settings| &settings.values);
+    let is_set = values.any(|(name, value)| (&**name, &**value) == (METHOD, SHA2));
+    (checks(opened) == Checks::ProxySql && sorted.need_sha2() && !is_set).then_some(
+        "hashes of caching_sha2_password: ProxySQL logs clients in with them only if engine_settings has `proxysql: \
+         {mysql-default_authentication_plugin: caching_sha2_password}`",
+    )
 }
 
 /// The server that was named, or the one that is wanted most as the writer.

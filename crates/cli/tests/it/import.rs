@@ -308,3 +308,134 @@ fn a_running_proxysql_becomes_a_project_without_a_difference() {
         .unwrap();
     assert_eq!(wrong.code(), Some(1), "{}", wrong.stderr);
 }
+
+const ADMIN_CNF: &str = "export CLUSTER_HOSTNAME='pxc1.db'
+export CLUSTER_APP_USERNAME='app'
+export CLUSTER_APP_PASSWORD='canary-of-app'
+export MONITOR_USERNAME='watch'
+export MONITOR_PASSWORD='canary-of-watch'
+export WRITER_HOSTGROUP_ID='10'
+export READER_HOSTGROUP_ID='11'
+export BACKUP_WRITER_HOSTGROUP_ID='12'
+export OFFLINE_HOSTGROUP_ID='13'
+export MODE='singlewrite'
+";
+
+const SCHEDULER: &str = "[pxccluster]
+hgW = 100
+hgR = 101
+singlePrimary = true
+maxNumWriters = 1
+writerIsAlsoReader = 1
+retryDown = 2
+
+[proxysql]
+host = \"10.0.0.7\"
+port = 6032
+user = \"admin\"
+password = \"canary-of-admin\"
+";
+
+const SETUP: &str = "[setup]
+clusterHost = \"pxc1.db\"
+clusterAppUser = \"app\"
+clusterAppUserPassword = \"canary-of-app\"
+monitorUser = \"watch\"
+monitorUserPassword = \"canary-of-watch\"
+";
+
+/// A file of one of Percona's tools as a project, which must be valid; what was said.
+fn of_tool(name: &str, text: &str) -> String {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    environment.write(name, text).unwrap();
+    let run = environment.run(["init", "--from", name, "shop"]).unwrap();
+    assert_eq!(run.code(), Some(0), "{run}");
+    assert!(!format!("{run}").contains("canary"), "{run}");
+    let valid = environment.run(["-C", "shop", "validate"]).unwrap();
+    assert_eq!(valid.code(), Some(0), "{valid}");
+    let password = std::fs::read_to_string(environment.project().join("shop/secrets/app")).unwrap();
+    assert_eq!(password.trim_end(), "canary-of-app");
+    run.stdout
+}
+
+#[test]
+fn files_of_perconas_tools_become_projects() {
+    let admin = of_tool("proxysql-admin.cnf", ADMIN_CNF);
+    assert!(admin.contains("2 of 2 rules, proved equal"), "{admin}");
+    let scheduler = of_tool("config.toml", &format!("{SCHEDULER}{SETUP}"));
+    assert!(scheduler.contains("2 of 2 rules, proved equal"), "{scheduler}");
+    let stays = "pxccluster.retryDown: when pxc_scheduler_handler takes a server out and puts it back";
+    assert!(scheduler.contains(stays), "{scheduler}");
+}
+
+#[test]
+fn a_scheduler_without_servers_says_where_they_are() {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    environment.write("config.toml", SCHEDULER).unwrap();
+    let run = environment
+        .run(["init", "--from", "config.toml", "shop"])
+        .unwrap();
+    assert_eq!(run.code(), Some(65), "{run}");
+    assert!(
+        run.stderr.contains("--scheduler: mysql://USER@10.0.0.7:6032"),
+        "{run}"
+    );
+    assert!(!environment.project().join("shop").exists());
+}
+
+#[test]
+fn a_live_proxy_whose_servers_a_scheduler_moves_has_no_difference_before_and_after_a_failover() {
+    let Some(binary) = real_proxysql("servers that a scheduler moves on a real ProxySQL") else {
+        return;
+    };
+    let proxysql = ProxySql::start(&binary, &ProxySqlOptions::default()).unwrap();
+    let run = |statements: &[&str]| {
+        let statements: Vec<String> = statements.iter().map(|&text| text.to_owned()).collect();
+        proxysql.run(&statements).unwrap()
+    };
+    run(&[
+        "DELETE FROM mysql_servers",
+        "DELETE FROM mysql_query_rules",
+        "DELETE FROM mysql_users",
+        "INSERT INTO mysql_servers (hostname, hostgroup_id, weight) VALUES ('pxc1', 8100, 1000), ('pxc2', 8100, 999), \
+         ('pxc1', 8101, 900), ('pxc2', 8101, 1000), ('pxc1', 100, 1000), ('pxc1', 101, 900), ('pxc2', 101, 1000)",
+        "INSERT INTO mysql_users (username, password, default_hostgroup) VALUES \
+         ('app', '*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19', 100)",
+        "LOAD MYSQL SERVERS TO RUNTIME",
+        "LOAD MYSQL QUERY RULES TO RUNTIME",
+        "LOAD MYSQL USERS TO RUNTIME",
+        "SAVE MYSQL SERVERS TO DISK",
+    ]);
+    let mut environment = CommandEnvironment::new(PROGRAM).unwrap();
+    environment.write("config.toml", SCHEDULER).unwrap();
+    environment.set("SHARDWRIGHT_ADMIN_PASSWORD", "admin");
+    let address = format!("mysql://admin@{}", proxysql.admin_address());
+    let arguments = ["init", "--from", &address, "--scheduler", "config.toml", "shop"];
+    let init = environment.run(arguments).unwrap();
+    assert_eq!(init.code(), Some(0), "{init}");
+    let diff = || environment.run(["-C", "shop", "diff"]).unwrap();
+    let before = diff();
+    assert_eq!(before.code(), Some(0), "{init}{before}");
+    // The program moves the writer, and what has failed out of the way.
+    run(&[
+        "UPDATE mysql_servers SET hostgroup_id = 9100 WHERE hostname = 'pxc1' AND hostgroup_id = 100",
+        "UPDATE mysql_servers SET hostgroup_id = 9101 WHERE hostname = 'pxc1' AND hostgroup_id = 101",
+        "INSERT INTO mysql_servers (hostname, hostgroup_id, weight) VALUES ('pxc2', 100, 999)",
+        "LOAD MYSQL SERVERS TO RUNTIME",
+    ]);
+    let after = diff();
+    assert_eq!(after.code(), Some(0), "{after}");
+    // What nobody moves is a difference.
+    run(&[
+        "UPDATE mysql_servers SET weight = 5 WHERE hostgroup_id = 8100 AND hostname = 'pxc2'",
+        "LOAD MYSQL SERVERS TO RUNTIME",
+    ]);
+    let changed = diff();
+    assert_eq!(changed.code(), Some(2), "{changed}");
+    assert!(
+        changed
+            .stdout
+            .contains("clusters.pxc-writer-templates.servers.pxc2"),
+        "{changed}"
+    );
+}

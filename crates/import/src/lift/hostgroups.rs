@@ -12,11 +12,12 @@ use shardwright_rules::{
 use super::variables::Variables;
 use super::{Lift, filled, text};
 use crate::codes::MISREAD;
+use crate::scheduled::Scheduled;
 use crate::store::Row;
 
 /// The layout: servers by hostgroup, and hostgroups by cluster. A hostgroup that no table joins with another is a
 /// cluster of its own; one that no server is in and no table names is none.
-pub(super) fn lift(lift: &mut Lift<'_>, variables: &Variables) {
+pub(super) fn lift(lift: &mut Lift<'_>, variables: &Variables, scheduled: &[Scheduled]) {
     let mut members = servers(lift);
     let mut clusters = Clusters::default();
     for row in lift.rows("mysql_replication_hostgroups") {
@@ -29,6 +30,9 @@ pub(super) fn lift(lift: &mut Lift<'_>, variables: &Variables) {
         for row in lift.rows(table) {
             group(lift, table, &row, galera, &mut clusters);
         }
+    }
+    for scheduled in scheduled {
+        super::scheduled::join(lift, scheduled, &members, &mut clusters);
     }
     let mut alone = Vec::new();
     for id in members.keys().filter(|id| !clusters.owned.contains_key(id)) {
@@ -60,14 +64,14 @@ pub(super) fn lift(lift: &mut Lift<'_>, variables: &Variables) {
 
 /// Clusters found so far, and which of them each hostgroup belongs to, in which role.
 #[derive(Default)]
-struct Clusters {
-    list: Vec<Cluster>,
+pub(super) struct Clusters {
+    pub(super) list: Vec<Cluster>,
     names: BTreeSet<String>,
-    owned: BTreeMap<HostgroupId, (Address, Role)>,
+    pub(super) owned: BTreeMap<HostgroupId, (Address, Role)>,
 }
 
 impl Clusters {
-    fn add(
+    pub(super) fn add(
         &mut self,
         wanted: String,
         address: Address,

@@ -7,3 +7,4 @@ mod files;
 mod hostile;
 mod proxysql_admin;
 mod round_trip;
+mod scheduler;

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use shardwright_adopt::TargetDraft;
-use shardwright_diagnostics::Sources;
-use shardwright_import::{Language, MAX_FILE_BYTES, RuleFile};
+use shardwright_diagnostics::{Problems, Sources};
+use shardwright_import::{Language, MAX_FILE_BYTES, RuleFile, Scheduled};
 use shardwright_rules::{EngineId, SecretReference};
 use shardwright_secrets::{Access, resolve};
 use shardwright_targets::{AdminAddress, Timeouts, live_tables};
@@ -33,33 +33,71 @@ pub(super) struct Source {
 
 /// Reads a source. Its errors are shown, and end the command.
 pub(super) fn read(source: &str, adoption: &Adoption, ui: &Ui) -> Result<Source, CommandError> {
-    match source.starts_with("mysql://") {
-        true => live(source, adoption, ui),
+    let mut reader = Reader::default();
+    for path in &adoption.scheduler {
+        reader.scheduler(path, ui)?;
+    }
+    let mut read = match source.starts_with("mysql://") {
+        true => live(source, adoption, &mut reader, ui)?,
         false => {
             let bytes = read_limited(source, MAX_FILE_BYTES)?;
-            let file = parse(source, &bytes, Language::of_path(source), ui)?;
-            Ok(Source {
+            Source {
                 name: source.to_owned(),
-                file,
+                file: reader.rule_set(source, &bytes, Language::of_path(source), ui)?,
                 target: None,
                 beside: Vec::new(),
-            })
+            }
+        }
+    };
+    read.beside.append(&mut reader.passed_over);
+    Ok(read)
+}
+
+/// The files that were read, and what those of programs say that move servers.
+#[derive(Default)]
+struct Reader {
+    sources: Sources,
+    scheduled: Vec<Scheduled>,
+    passed_over: Vec<String>,
+}
+
+impl Reader {
+    fn scheduler(&mut self, path: &str, ui: &Ui) -> Result<(), CommandError> {
+        let bytes = read_limited(path, MAX_FILE_BYTES)?;
+        let file = shardwright_import::scheduled_by(&mut self.sources, path, &bytes);
+        self.show(&file.problems, ui)?;
+        self.scheduled.extend(file.scheduled);
+        self.passed_over.extend(file.passed_over);
+        Ok(())
+    }
+
+    fn rule_set(
+        &mut self,
+        name: &str,
+        bytes: &[u8],
+        language: Language,
+        ui: &Ui,
+    ) -> Result<RuleFile, CommandError> {
+        let engine = EngineId::Proxysql27;
+        let sources = &mut self.sources;
+        let file =
+            shardwright_import::read_scheduled(sources, name, bytes, language, engine, &self.scheduled);
+        self.show(&file.problems, ui)?;
+        Ok(file)
+    }
+
+    /// Errors end the command.
+    fn show(&self, problems: &Problems, ui: &Ui) -> Result<(), CommandError> {
+        project::show_serious(problems, &self.sources, ui);
+        match problems.has_errors() {
+            true => Err(CommandError::shown(Exit::BadDocument)),
+            false => Ok(()),
         }
     }
 }
 
-fn parse(name: &str, bytes: &[u8], language: Language, ui: &Ui) -> Result<RuleFile, CommandError> {
-    let mut sources = Sources::new();
-    let file = shardwright_import::read(&mut sources, name, bytes, language, EngineId::Proxysql27);
-    project::show_serious(&file.problems, &sources, ui);
-    if file.problems.has_errors() {
-        return Err(CommandError::shown(Exit::BadDocument));
-    }
-    Ok(file)
-}
-
 /// Reads the tables of a running ProxySQL.
-fn live(source: &str, adoption: &Adoption, ui: &Ui) -> Result<Source, CommandError> {
+fn live(source: &str, adoption: &Adoption, reader: &mut Reader, ui: &Ui) -> Result<Source, CommandError> {
     let (user, address) = account(source)?;
     let reference = SecretReference::Env(adoption.password_env.clone());
     let password = resolve(&reference, &Access::from(Path::new("."))).map_err(|error| {
@@ -70,7 +108,8 @@ fn live(source: &str, adoption: &Adoption, ui: &Ui) -> Result<Source, CommandErr
         .map_err(|error| CommandError::failed(error.to_string()))?;
     ui.detail(|| format!("read the tables of ProxySQL {} at {address}", tables.version));
     let name = format!("{user}@{address}");
-    let file = parse(&name, tables.statements.expose().as_bytes(), Language::Sql, ui)?;
+    let statements = tables.statements.expose().as_bytes();
+    let file = reader.rule_set(&name, statements, Language::Sql, ui)?;
     let host = match &address {
         AdminAddress::Tcp { host, .. } => host.clone(),
         AdminAddress::Unix(path) => path.clone(),

@@ -4,11 +4,12 @@
 //! row among the readers becomes a copy of the row among the writers (2.7.1, `update_galera_set_writer`; ProxySQL
 //! #2558, #4370), and the writers that stay are those of the highest weight. So the weights have to fall in the order
 //! of preference, and shares of reads are kept as far as that order lets them. Only the rows of the first writers,
-//! which no move has touched, have a weight of their own among the readers.
+//! which no move has touched, have a weight of their own among the readers. Where something else than the monitor moves
+//! servers, weights are as they are written.
 
 use shardwright_diagnostics::Severity;
 use shardwright_rules::EngineId;
-use shardwright_topology::model::{Cluster, ClusterKind, Server, WriterServesReads};
+use shardwright_topology::model::{Cluster, ClusterKind, RolesBy, Server, WriterServesReads};
 
 use crate::diagnostics::{DIFFERENCE, Diagnostics};
 
@@ -39,7 +40,8 @@ impl Weights {
         writes: &[bool],
         report: &mut Diagnostics<'_>,
     ) -> Self {
-        let group = matches!(cluster.kind, ClusterKind::Galera | ClusterKind::GroupReplication);
+        let group = matches!(cluster.kind, ClusterKind::Galera | ClusterKind::GroupReplication)
+            && cluster.roles_by == RolesBy::Engine;
         let written: Vec<u32> = servers.iter().map(|server| read_weight(server)).collect();
         if report.engine == EngineId::Bundled {
             return Self {

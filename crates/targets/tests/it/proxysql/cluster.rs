@@ -1,10 +1,15 @@
 //! A ProxySQL Cluster: one node is applied to, the others follow and know whose they are.
 
+use std::time::Duration;
+
 use shardwright_plan::{Outcome, Target, apply};
 use shardwright_targets::proxysql::End;
-use shardwright_testkit::{Fault, Faulty, ProxySql, configuration};
+use shardwright_testkit::{Fault, Faulty, ProxySql, configuration, eventually};
 
 use super::rig::{Rig, plan};
+
+/// How long a peer may take on the busiest machine.
+const FOLLOWS: Duration = Duration::from_secs(120);
 
 /// Makes a cluster of nodes.
 fn join(nodes: &[&ProxySql]) {
@@ -86,13 +91,16 @@ fn a_peer_that_does_not_follow_is_named_by_the_report_and_the_record() {
     let report = apply(&planned, &mut target);
     assert_eq!(report.outcome, Outcome::Unverified, "{report:#?}");
     assert_eq!(report.outcome.exit_code(), 1);
+    // On a busy machine the second one may be late, and is named as well: it follows all the same.
     let expected = format!("{gone} does not follow in mysql_query_rules");
-    assert_eq!(report.message, format!("generation 2 is live, but {expected}"));
+    let told = |message: &str, start: &str| message.starts_with(start) && message.contains(&expected);
+    assert!(told(&report.message, "generation 2 is live, but "), "{report:#?}");
     let run = first.journal().runs().unwrap().pop().unwrap();
-    let said = format!("generation 2 is live and saved; {expected}");
-    assert_eq!(run.end(), Some((End::Applied, said.as_str())));
+    let (end, said) = run.end().unwrap();
+    assert_eq!(end, End::Applied);
+    assert!(told(said, "generation 2 is live and saved; "), "{said}");
     let rule = "SELECT destination_hostgroup FROM runtime_mysql_query_rules WHERE rule_id = 100";
-    assert_eq!(second.lines(rule), ["20"]);
+    eventually(FOLLOWS, || second.lines(rule) == ["20"]);
     // Modules that nodes do not take over from each other are not waited for.
     first.run(&[
         "SET admin-cluster_mysql_query_rules_diffs_before_sync=0",

@@ -13,7 +13,7 @@ use shardwright_targets::proxysql::{
     End, EtcdState, Journal, KeyReference, LOCK_PERIOD, MySqlState, Owner, Way,
 };
 use shardwright_targets::{ServerAddress, Timeouts};
-use shardwright_testkit::{Etcd, EtcdOptions, Fault, Faulty, FaultyHttp, MariaDb, Options, configuration};
+use shardwright_testkit::{Etcd, EtcdOptions, Fault, Faulty, MariaDb, Options, configuration};
 
 use super::faults::{NEW, OLD, state};
 use super::rig::{Rig, plan};
@@ -22,12 +22,6 @@ use super::rig::{Rig, plan};
 enum Store {
     MySql(MariaDb),
     Etcd(Etcd),
-}
-
-/// A way to it.
-enum Network {
-    MySql(Faulty),
-    Etcd(FaultyHttp),
 }
 
 impl Store {
@@ -48,10 +42,11 @@ impl Store {
         }
     }
 
-    fn network(&self, at: usize, fault: Option<Fault>, lasts: bool) -> Network {
+    /// A way to it.
+    fn network(&self, at: usize, fault: Option<Fault>, lasts: bool) -> Faulty {
         match self {
-            Self::MySql(_) => Network::MySql(Faulty::start(self.address(), at, fault, lasts)),
-            Self::Etcd(_) => Network::Etcd(FaultyHttp::start(self.address(), at, fault, lasts)),
+            Self::MySql(_) => Faulty::start(self.address(), at, fault, lasts),
+            Self::Etcd(_) => Faulty::http(self.address(), at, fault, lasts),
         }
     }
 
@@ -98,29 +93,6 @@ impl Store {
                 };
                 Journal::in_etcd(state, key, owner, LOCK_PERIOD)
             }
-        }
-    }
-}
-
-impl Network {
-    fn address(&self) -> SocketAddr {
-        match self {
-            Self::MySql(network) => network.address,
-            Self::Etcd(network) => network.address,
-        }
-    }
-
-    fn asked(&self) -> Vec<String> {
-        match self {
-            Self::MySql(network) => network.statements(),
-            Self::Etcd(network) => network.questions(),
-        }
-    }
-
-    fn has_failed(&self) -> bool {
-        match self {
-            Self::MySql(network) => network.has_failed(),
-            Self::Etcd(network) => network.has_failed(),
         }
     }
 }
@@ -211,9 +183,9 @@ fn a_store_that_fails_leaves_the_former_state_or_the_new_one() {
         // The first question of all makes the tables.
         drop(store.journal(&rig, "a@one", store.address()).lock().unwrap());
         let whole = store.network(usize::MAX, None, false);
-        let report = applied(&rig, &store.journal(&rig, "a@one", whole.address()), &new);
+        let report = applied(&rig, &store.journal(&rig, "a@one", whole.address), &new);
         assert_eq!(report.outcome, Outcome::Applied, "{report:#?}");
-        let (after, asked) = (state(&rig), whole.asked());
+        let (after, asked) = (state(&rig), whole.statements());
         assert_ne!(before, after);
         let mut outcomes = std::collections::BTreeMap::new();
         for at in (0..asked.len()).filter(|at| is_long || at.is_multiple_of(7)) {
@@ -226,7 +198,7 @@ fn a_store_that_fails_leaves_the_former_state_or_the_new_one() {
                     rig.applied(&old);
                     assert_eq!(state(&rig), before, "{what}");
                     let network = store.network(at, Some(fault), lasts);
-                    let report = applied(&rig, &store.journal(&rig, "a@one", network.address()), &new);
+                    let report = applied(&rig, &store.journal(&rig, "a@one", network.address), &new);
                     assert!(network.has_failed(), "{what}: {report:#?}");
                     check(
                         &rig,
