@@ -16,7 +16,7 @@
 use std::borrow::Cow;
 
 use crate::comment::last_opener;
-use crate::lex::scan::is_blank;
+use crate::lex::bytes::is_blank;
 
 /// ProxySQL keeps this many bytes of the first comment: a buffer of 1,024, an end mark, and the two of `*/`.
 pub const MAX_COMMENT_BYTES: usize = 1021;

@@ -3,6 +3,7 @@
 mod effects;
 mod keywords;
 mod shape;
+mod words;
 
 pub use effects::{ReadHazards, SessionEffects};
 pub use keywords::classify;

@@ -16,6 +16,8 @@
 //! Example: `SELECT a - 1 FROM t WHERE b IN (1, 2, 3, 4, 5)` leaves pass 1 as `SELECT a - ? FROM t WHERE b IN (?, ?, ?,
 //! ?, ?)`, pass 2 as `SELECT a -? …(?,?,?,?,?)` and pass 3 as `SELECT a ? FROM t WHERE b IN (?,?,?,...)`.
 //!
+//! Most statements do not need passes 1 and 2 one after the other: `plain` does both at once where it knows all that comes.
+//!
 //! **Invariant:** a pass never writes beyond what it has read, so one buffer is enough. When pass 1 fills the buffer, the
 //! other passes make room and pass 1 goes on, until the statement ends or nothing was gained (a *round*).
 //!
@@ -25,6 +27,7 @@
 mod beginning;
 mod lists;
 mod page;
+mod plain;
 mod scan;
 mod signs;
 
@@ -66,6 +69,11 @@ impl DigestOptions {
         max_query_length: 65_000,
         max_digest_length: 2048,
     };
+
+    /// Whether names, NULL and comments are what they are by default.
+    fn are_plain(&self) -> bool {
+        !(self.lowercase || self.replace_null || self.no_digits || self.keep_comment)
+    }
 }
 
 impl Default for DigestOptions {
@@ -117,6 +125,23 @@ fn hash_of(text: &[u8], options: &DigestOptions) -> u64 {
 
 /// False where bytes of the text are not determined.
 fn write(statement: &[u8], options: &DigestOptions, text: &mut Vec<u8>) -> bool {
+    if options.are_plain() && statement.len() <= options.max_query_length {
+        let mut page = Page::new(text, statement.len());
+        if let Some(has_lists) = plain::write(statement, &mut page) {
+            if has_lists {
+                let mut lists = lists::Lists::new(options);
+                lists.shorten(&mut page, 0);
+                lists.group(&mut page);
+            }
+            let length = page.finish();
+            text.truncate(length);
+            return true;
+        }
+    }
+    write_in_passes(statement, options, text)
+}
+
+fn write_in_passes(statement: &[u8], options: &DigestOptions, text: &mut Vec<u8>) -> bool {
     let room = statement.len().min(options.max_query_length);
     let mut page = Page::new(text, room);
     let mut scanner = Scanner::new(statement, options, room);

@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::annotation::{FirstComment, MAX_COMMENT_BYTES, MAX_SCANNED_BYTES};
 use crate::class::{StatementClass, classify, classify_from};
 use crate::comment::last_opener;
-use crate::lex::scan::is_blank;
+use crate::lex::bytes::{blanks_end, is_blank};
 use crate::lex::{LexMode, Span};
 
 /// What the beginning of a statement tells.
@@ -117,14 +117,6 @@ impl Comments {
             Comments::Unread => None,
         }
     }
-}
-
-fn blanks_end(text: &[u8], from: usize) -> usize {
-    let mut at = from;
-    while text.get(at).is_some_and(|&byte| is_blank(byte)) {
-        at += 1;
-    }
-    at
 }
 
 /// The body of a comment that begins at `start` and is neither code nor a hint, and where it ends.

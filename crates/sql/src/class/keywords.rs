@@ -1,8 +1,9 @@
 //! The class of a statement from its first keywords.
 
 use super::StatementClass;
-use crate::lex::scan::is_blank;
-use crate::lex::{LexMode, Lexer, Token, TokenKind};
+use super::words::{key_word, number_of};
+use crate::lex::bytes::{blanks_end, is_blank};
+use crate::lex::{LexMode, Lexer, Span, Token, TokenKind};
 
 /// Common table expressions are skipped token by token up to this many; beyond, the class is `Other`.
 const MAX_WITH_TOKENS: usize = 10_000;
@@ -13,6 +14,10 @@ const LONGEST_VERB: usize = 10;
 /// The class of `text`. Reads a few tokens, except behind `WITH`. A statement that opens with an executable comment
 /// has the class of the code inside it.
 pub fn classify(text: &[u8], mode: LexMode) -> StatementClass {
+    classify_from(text, mode, blanks_end(text, 0))
+}
+
+fn by_tokens(text: &[u8], mode: LexMode) -> StatementClass {
     let mut tokens = Lexer::new(text, mode).significant();
     loop {
         let Some(first) = tokens.next() else {
@@ -30,23 +35,19 @@ pub fn classify(text: &[u8], mode: LexMode) -> StatementClass {
     }
 }
 
-const SELECT: u64 = capitals(*b"SELECT");
-const INSERT: u64 = capitals(*b"INSERT");
-const UPDATE: u64 = capitals(*b"UPDATE");
-const DELETE: u64 = capitals(*b"DELETE");
+const SELECT: u64 = key_word("SELECT");
+const INSERT: u64 = key_word("INSERT");
+const UPDATE: u64 = key_word("UPDATE");
+const DELETE: u64 = key_word("DELETE");
 
-/// Six letters without their case, as one number: clearing the bit makes a letter a capital, and nothing else one.
-const fn capitals([a, b, c, d, e, f]: [u8; 6]) -> u64 {
-    u64::from_le_bytes([a, b, c, d, e, f, 0, 0]) & 0xdfdf_dfdf_dfdf
-}
+/// Where the usual verbs stand: all have six letters.
+const VERB: Span = Span { start: 0, end: 6 };
 
 /// The class of `text`, of which blanks and comments end at `at`.
 pub(crate) fn classify_from(text: &[u8], mode: LexMode, at: usize) -> StatementClass {
     let rest = &text[at..];
-    if let Some(&[a, b, c, d, e, f, behind]) = rest.first_chunk()
-        && is_blank(behind)
-    {
-        match capitals([a, b, c, d, e, f]) {
+    if rest.get(VERB.end).copied().is_some_and(is_blank) {
+        match number_of(rest, VERB) {
             SELECT => return StatementClass::Select,
             INSERT => return StatementClass::Insert,
             UPDATE => return StatementClass::Update,
@@ -54,7 +55,7 @@ pub(crate) fn classify_from(text: &[u8], mode: LexMode, at: usize) -> StatementC
             _ => {}
         }
     }
-    classify(rest, mode)
+    by_tokens(rest, mode)
 }
 
 /// The code of `/*!50110 … */`; never recurses deeper, since a comment token holds no complete comment opener that

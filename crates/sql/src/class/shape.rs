@@ -2,9 +2,31 @@
 
 use std::borrow::Cow;
 
+use super::words::{key_word, number_of};
 use super::{MAX_NESTED, ReadHazards, SessionEffects, StatementClass, classify, code_of};
 use crate::functions::{self, Meaning, meaning_of};
 use crate::lex::{LexMode, Lexer, Token, TokenKind, identifier};
+
+const CREATE: u64 = key_word("CREATE");
+const CURRVAL: u64 = key_word("CURRVAL");
+const EXPORT: u64 = key_word("EXPORT");
+const FOR: u64 = key_word("FOR");
+const FROM: u64 = key_word("FROM");
+const IN: u64 = key_word("IN");
+const INTO: u64 = key_word("INTO");
+const LOCK: u64 = key_word("LOCK");
+const NEXT: u64 = key_word("NEXT");
+const NEXTVAL: u64 = key_word("NEXTVAL");
+const PREVIOUS: u64 = key_word("PREVIOUS");
+const READ: u64 = key_word("READ");
+const REPLACE: u64 = key_word("REPLACE");
+const SELECT: u64 = key_word("SELECT");
+const SHARE: u64 = key_word("SHARE");
+const TABLE: u64 = key_word("TABLE");
+const UPDATE: u64 = key_word("UPDATE");
+const VALUE: u64 = key_word("VALUE");
+const VALUES: u64 = key_word("VALUES");
+const WITH: u64 = key_word("WITH");
 
 /// What one pass over the tokens of a statement tells.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -32,7 +54,11 @@ pub struct Shape {
 impl Shape {
     /// Reads `text` once.
     pub fn of(text: &[u8], mode: LexMode) -> Self {
-        let class = classify(text, mode);
+        Self::of_class(text, mode, classify(text, mode))
+    }
+
+    /// The same where the class of the statement, that of [`super::classify`], is known.
+    pub fn of_class(text: &[u8], mode: LexMode, class: StatementClass) -> Self {
         let mut shape = Shape {
             class,
             several: false,
@@ -54,33 +80,43 @@ impl Shape {
 
     /// Takes in every token of `text`. What an executable comment holds counts as if it were executed.
     fn read(&mut self, text: &[u8], mode: LexMode, depth: usize) {
-        let shape = self;
         let mut window = Window::default();
         let mut behind_semicolon = false;
         let (mut codes, mut others) = (0, 0);
         for token in Lexer::new(text, mode) {
-            shape.unterminated |= !token.terminated;
+            self.unterminated |= !token.terminated;
             if !token.is_significant() {
                 window.adjacent = false;
                 continue;
             }
-            shape.several |= behind_semicolon && token.kind != TokenKind::Semicolon;
-            behind_semicolon |= token.kind == TokenKind::Semicolon;
+            let mut number = 0;
             match token.kind {
+                TokenKind::Semicolon => {
+                    behind_semicolon = true;
+                    window.push(token, 0);
+                    continue;
+                }
                 TokenKind::ExecutableComment => {
                     codes += 1;
-                    match depth.checked_sub(1) {
-                        Some(depth) => shape.read(code_of(token.span.of(text)), mode, depth),
-                        None => shape.beside_code = true,
-                    }
+                    self.code(code_of(token.span.of(text)), mode, depth);
                 }
-                TokenKind::Semicolon => {}
-                _ => others += 1,
+                TokenKind::Word => {
+                    number = number_of(text, token.span);
+                    self.word(token.span.of(text), number, &window);
+                }
+                TokenKind::LeftParen => self.parenthesis(text, &window),
+                TokenKind::UserVariable => {
+                    self.effects |= SessionEffects::USER_VARIABLE;
+                    self.read_hazards |= ReadHazards::USER_VARIABLE;
+                }
+                TokenKind::SystemVariable => self.system_variable(token.span.of(text)),
+                _ => {}
             }
-            shape.take(token, text, &window);
-            window.push(token);
+            others += usize::from(token.kind != TokenKind::ExecutableComment);
+            self.several |= behind_semicolon;
+            window.push(token, number);
         }
-        shape.beside_code |= codes > 1 || (codes == 1 && others > 0);
+        self.beside_code |= codes > 1 || (codes == 1 && others > 0);
     }
 
     /// True if the statement is provably a read: it may leave the writer.
@@ -112,77 +148,68 @@ impl Shape {
                 .intersects(ReadHazards::UNKNOWN_FUNCTION | ReadHazards::SEQUENCE)
     }
 
-    fn take(&mut self, token: Token, text: &[u8], window: &Window) {
-        match token.kind {
-            TokenKind::ExecutableComment => self.executable_comment = true,
-            TokenKind::UserVariable => {
-                self.effects |= SessionEffects::USER_VARIABLE;
-                self.read_hazards |= ReadHazards::USER_VARIABLE;
+    fn code(&mut self, code: &[u8], mode: LexMode, depth: usize) {
+        self.executable_comment = true;
+        match depth.checked_sub(1) {
+            Some(depth) => self.read(code, mode, depth),
+            None => self.beside_code = true,
+        }
+    }
+
+    fn system_variable(&mut self, written: &[u8]) {
+        self.effects |= SessionEffects::READS_SYSTEM_VARIABLE;
+        if is_session_answer(written) {
+            self.effects |= SessionEffects::READS_SESSION;
+            self.read_hazards |= ReadHazards::SESSION_FUNCTION;
+        }
+    }
+
+    fn parenthesis(&mut self, text: &[u8], window: &Window) {
+        if let Some(name) = window.previous
+            && name.is_name()
+            && let Some(called) = window.called(name, text)
+        {
+            self.call(called);
+        }
+    }
+
+    /// A word and its number, which is 0 for long ones.
+    #[inline]
+    fn word(&mut self, word: &[u8], number: u64, window: &Window) {
+        let (before, previous) = (window.word_before, window.previous_word);
+        let opens_query = window.previous_is(TokenKind::LeftParen);
+        match number {
+            SELECT => self.has_subquery |= self.class != StatementClass::Select,
+            FROM => self.names_table = true,
+            INTO => self.read_hazards |= ReadHazards::INTO,
+            WITH | VALUES if opens_query => self.has_subquery = true,
+            TABLE if opens_query => {
+                self.has_subquery = true;
+                self.names_table = true;
             }
-            TokenKind::SystemVariable => {
-                self.effects |= SessionEffects::READS_SYSTEM_VARIABLE;
-                if is_session_answer(token.span.of(text)) {
-                    self.effects |= SessionEffects::READS_SESSION;
-                    self.read_hazards |= ReadHazards::SESSION_FUNCTION;
-                }
+            TABLE => {
+                self.names_table |= window.previous.is_none() || self.class == StatementClass::Select;
             }
-            TokenKind::LeftParen => {
-                if let Some(name) = window.previous
-                    && name.is_name()
-                    && let Some(called) = window.called(name, text)
-                {
-                    self.call(called);
-                }
+            LOCK if previous == READ => self.effects |= SessionEffects::TABLE_LOCK,
+            EXPORT if previous == FOR => self.effects |= SessionEffects::TABLE_LOCK,
+            UPDATE if previous == FOR => self.read_hazards |= ReadHazards::LOCKING_READ,
+            SHARE if previous == FOR || (previous == IN && before == LOCK) => {
+                self.read_hazards |= ReadHazards::LOCKING_READ;
             }
-            TokenKind::Word => self.word(token, text, window),
+            // `SELECT next value` names a column and gives it another name.
+            FOR if previous == VALUE && matches!(before, NEXT | PREVIOUS) => self.sequence(),
+            NEXTVAL | CURRVAL if window.previous_is(TokenKind::Dot) => self.sequence(),
+            0 => self.long_word(word, previous),
             _ => {}
         }
     }
 
-    fn word(&mut self, token: Token, text: &[u8], window: &Window) {
-        let previous_is = |word| {
-            window
-                .previous
-                .is_some_and(|previous| previous.is_word(text, word))
-        };
-        let before_is = |word| window.before.is_some_and(|before| before.is_word(text, word));
-        let is = |word| token.is_word(text, word);
-        let word = token.span.of(text);
-        let opens_query = window
-            .previous
-            .is_some_and(|previous| previous.kind == TokenKind::LeftParen);
-        match word.len() {
-            6 if is("SELECT") => self.has_subquery |= self.class != StatementClass::Select,
-            5 if is("TABLE") && opens_query => {
-                self.has_subquery = true;
-                self.names_table = true;
-            }
-            4 if is("WITH") && opens_query => self.has_subquery = true,
-            6 if is("VALUES") && opens_query => self.has_subquery = true,
-            4 if is("FROM") => self.names_table = true,
-            4 if is("INTO") => self.read_hazards |= ReadHazards::INTO,
-            4 if is("LOCK") && previous_is("READ") => self.effects |= SessionEffects::TABLE_LOCK,
-            6 if is("UPDATE") && previous_is("FOR") => self.read_hazards |= ReadHazards::LOCKING_READ,
-            5 if is("SHARE") && (previous_is("FOR") || (previous_is("IN") && before_is("LOCK"))) => {
-                self.read_hazards |= ReadHazards::LOCKING_READ;
-            }
-            5 if is("TABLE") => {
-                self.names_table |= window.previous.is_none() || self.class == StatementClass::Select;
-            }
-            // `SELECT next value` names a column and gives it another name.
-            3 if is("FOR") && previous_is("VALUE") && (before_is("NEXT") || before_is("PREVIOUS")) => {
-                self.sequence();
-            }
-            6 if is("EXPORT") && previous_is("FOR") => self.effects |= SessionEffects::TABLE_LOCK,
-            7 if (is("NEXTVAL") || is("CURRVAL")) && window.is_behind_dot() => self.sequence(),
-            9 if is("TEMPORARY") && (previous_is("CREATE") || previous_is("REPLACE")) => {
-                self.effects |= SessionEffects::TEMPORARY_TABLE;
-            }
-            19 if is("SQL_CALC_FOUND_ROWS") => {
-                self.effects |= SessionEffects::FOUND_ROWS;
-                self.read_hazards |= ReadHazards::SESSION_FUNCTION;
-            }
-            _ => {}
+    fn long_word(&mut self, word: &[u8], previous: u64) {
+        if word.eq_ignore_ascii_case(b"TEMPORARY") && matches!(previous, CREATE | REPLACE) {
+            self.effects |= SessionEffects::TEMPORARY_TABLE;
+        } else if word.eq_ignore_ascii_case(b"SQL_CALC_FOUND_ROWS") {
+            self.effects |= SessionEffects::FOUND_ROWS;
+            self.read_hazards |= ReadHazards::SESSION_FUNCTION;
         }
     }
 
@@ -253,11 +280,6 @@ fn effects_of_class(class: StatementClass) -> SessionEffects {
 /// System variables that answer for the statement before.
 fn is_session_answer(raw: &[u8]) -> bool {
     let name = raw.rsplit(|&b| b == b'.' || b == b'@').next().unwrap_or_default();
-    let name: Vec<u8> = name
-        .iter()
-        .filter(|&&b| b != b'`')
-        .map(u8::to_ascii_lowercase)
-        .collect();
     let names: [&[u8]; 8] = [
         b"identity",
         b"last_insert_id",
@@ -268,33 +290,39 @@ fn is_session_answer(raw: &[u8]) -> bool {
         b"in_transaction",
         b"pseudo_thread_id",
     ];
-    names.contains(&name.as_slice())
+    let bare = || name.iter().filter(|&&b| b != b'`').map(u8::to_ascii_lowercase);
+    names.iter().any(|known| bare().eq(known.iter().copied()))
 }
 
 /// The significant tokens just read.
 #[derive(Default)]
 struct Window {
     previous: Option<Token>,
-    before: Option<Token>,
+    before: Option<TokenKind>,
+    /// The numbers of the same two, 0 for what is no word.
+    previous_word: u64,
+    word_before: u64,
     /// No blank and no comment since `previous`.
     adjacent: bool,
 }
 
 impl Window {
-    fn push(&mut self, token: Token) {
-        self.before = self.previous.replace(token);
+    #[inline]
+    fn push(&mut self, token: Token, word: u64) {
+        self.before = self.previous.replace(token).map(|token| token.kind);
+        self.word_before = self.previous_word;
+        self.previous_word = word;
         self.adjacent = true;
     }
 
-    fn is_behind_dot(&self) -> bool {
-        self.previous
-            .is_some_and(|previous| previous.kind == TokenKind::Dot)
+    #[inline]
+    fn previous_is(&self, kind: TokenKind) -> bool {
+        self.previous.is_some_and(|previous| previous.kind == kind)
     }
 
     /// What calling `name` means, if `name (` is a call.
     fn called(&self, name: Token, text: &[u8]) -> Option<Meaning> {
-        let qualified = self.before.is_some_and(|before| before.kind == TokenKind::Dot);
-        if qualified || name.kind == TokenKind::QuotedName {
+        if self.before == Some(TokenKind::Dot) || name.kind == TokenKind::QuotedName {
             return Some(Meaning::Unknown);
         }
         meaning_of(name.span.of(text), self.adjacent)

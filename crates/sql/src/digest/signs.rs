@@ -33,8 +33,8 @@ impl Signs {
             }
             let byte = page.bytes[from];
             let keeps = match byte {
-                b' ' => keeps_blank(page, from, options),
-                b'+' | b'-' => keeps_sign(page, from),
+                b' ' => Around::of(page, from).keeps_blank(options.keep_comment),
+                b'+' | b'-' => Around::of(page, from).keeps_sign(),
                 b'0'..=b'9' if options.no_digits => {
                     if to > 0 && page.bytes[to - 1] != b'?' {
                         page.bytes[to] = b'?';
@@ -65,32 +65,50 @@ fn next_of_interest(text: &[u8], digits: bool) -> usize {
     found.unwrap_or(text.len())
 }
 
-/// The byte `back` bytes before `at`; at the start of the text a digit, which is no neighbour of interest.
-fn before(page: &Page<'_>, at: usize, back: usize) -> u8 {
-    at.checked_sub(back).map_or(b'0', |at| page.bytes[at])
+/// The bytes beside one, as they stood before the pass. At the start of the text a digit stands before it, which is no
+/// neighbour of interest.
+#[derive(Clone, Copy)]
+pub(super) struct Around {
+    /// Left of `left`.
+    pub(super) before: u8,
+    pub(super) left: u8,
+    pub(super) right: u8,
 }
 
-fn keeps_blank(page: &Page<'_>, at: usize, options: &DigestOptions) -> bool {
-    let (left, right) = (before(page, at, 1), page.bytes[at + 1]);
-    if left == b'(' || right == b')' {
-        return false;
+impl Around {
+    fn of(page: &Page<'_>, at: usize) -> Self {
+        let before = |back| at.checked_sub(back).map_or(b'0', |at| page.bytes[at]);
+        Self {
+            before: before(2),
+            left: before(1),
+            right: page.bytes[at + 1],
+        }
     }
-    if (is_operator(left) && right == b'?') || left == b',' || right == b',' {
-        return options.keep_comment && before(page, at, 2) == b'*' && left == b'/';
+
+    /// Whether a blank stays.
+    #[inline]
+    pub(super) fn keeps_blank(self, keep_comment: bool) -> bool {
+        let Self { before, left, right } = self;
+        if left == b'(' || right == b')' {
+            return false;
+        }
+        if (is_operator(left) && right == b'?') || left == b',' || right == b',' {
+            return keep_comment && before == b'*' && left == b'/';
+        }
+        !(is_operator(right) && left == b'?')
     }
-    !(is_operator(right) && left == b'?')
+
+    /// A sign goes behind a word and a blank (`a - b`), and before a literal or a blank where no operand precedes it.
+    pub(super) fn keeps_sign(self) -> bool {
+        let operand = if self.left == b' ' { self.before } else { self.left };
+        if is_word(operand) {
+            return self.left != b' ';
+        }
+        matches!(operand, b'?' | b')') || !matches!(self.right, b'?' | b' ')
+    }
 }
 
-/// A sign goes behind a word and a blank (`a - b`), and before a literal or a blank where no operand precedes it.
-fn keeps_sign(page: &Page<'_>, at: usize) -> bool {
-    let (left, right) = (before(page, at, 1), page.bytes[at + 1]);
-    let operand = if left == b' ' { before(page, at, 2) } else { left };
-    if is_word(operand) {
-        return left != b' ';
-    }
-    matches!(operand, b'?' | b')') || !matches!(right, b'?' | b' ')
-}
-
+#[inline]
 pub(super) fn is_operator(byte: u8) -> bool {
     matches!(byte, b'+' | b'-' | b'*' | b'/' | b'%')
 }

@@ -1,57 +1,57 @@
 //! Where each kind of token ends, byte by byte, as the server's own lexer has it.
 
+use super::bytes::{Start, is_blank, is_name_byte};
 use super::{Lexer, TokenKind};
 
 type Scanned = (TokenKind, usize, bool);
 
-/// Bytes of an unquoted identifier: letters, digits, `_`, `$` and everything from 0x80.
-pub(crate) fn is_name_byte(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || byte == b'_' || byte == b'$' || byte >= 0x80
-}
-
-/// Blanks as `isspace` in the C locale has them; `u8::is_ascii_whitespace` leaves out VT.
-pub(crate) fn is_blank(byte: u8) -> bool {
-    matches!(byte, b' ' | b'\t'..=b'\r')
-}
-
 impl Lexer<'_> {
-    pub(super) fn piece(&self, first: u8) -> Scanned {
-        match first {
-            byte if is_blank(byte) => (TokenKind::Whitespace, self.run(self.at, is_blank), true),
-            b'\'' => self.string(TokenKind::String, self.at),
-            b'"' if self.mode.ansi_quotes => self.doubled(TokenKind::QuotedName, self.at),
-            b'"' => self.string(TokenKind::String, self.at),
-            b'`' => self.doubled(TokenKind::QuotedName, self.at),
-            b'#' => self.line_comment(),
-            b'-' if self.begins_dash_comment() => self.line_comment(),
-            b'/' if self.byte(1) == Some(b'*') => self.block_comment(),
-            b'@' => self.variable(),
-            b'?' => self.one(TokenKind::Placeholder),
-            b'(' => self.one(TokenKind::LeftParen),
-            b')' => self.one(TokenKind::RightParen),
-            b',' => self.one(TokenKind::Comma),
-            b';' => self.one(TokenKind::Semicolon),
-            b'.' => self.dot(),
-            b'0'..=b'9' if self.previous != Some(TokenKind::Dot) => self.digits(),
-            byte if is_name_byte(byte) => self.word(byte),
-            _ => self.operator(),
+    /// The token that begins with the byte `first`.
+    pub(super) fn piece(&self, start: Start, first: u8) -> Scanned {
+        match start {
+            Start::Blank => (TokenKind::Whitespace, self.run(self.at + 1, is_blank), true),
+            Start::Name => self.plain_word(),
+            Start::Prefix => self.prefixed(first),
+            Start::Digit if self.previous == Some(TokenKind::Dot) => self.plain_word(),
+            Start::Digit => self.digits(),
+            Start::Dot => self.dot(),
+            Start::Placeholder => self.one(TokenKind::Placeholder),
+            Start::LeftParen => self.one(TokenKind::LeftParen),
+            Start::RightParen => self.one(TokenKind::RightParen),
+            Start::Comma => self.one(TokenKind::Comma),
+            Start::Semicolon => self.one(TokenKind::Semicolon),
+            Start::Sign => self.one(TokenKind::Operator),
+            Start::Quote if first == b'"' && self.mode.ansi_quotes => {
+                self.doubled(TokenKind::QuotedName, self.at)
+            }
+            Start::Quote => self.string(TokenKind::String, self.at),
+            Start::Backtick => self.doubled(TokenKind::QuotedName, self.at),
+            Start::Hash => self.line_comment(),
+            Start::Dash if self.begins_dash_comment() => self.line_comment(),
+            Start::Slash if self.byte(1) == Some(b'*') => self.block_comment(),
+            Start::At => self.variable(),
+            Start::Dash | Start::Slash | Start::Other => self.operator(first),
         }
     }
 
+    #[inline]
     fn byte(&self, ahead: usize) -> Option<u8> {
         self.text.get(self.at + ahead).copied()
     }
 
+    #[inline]
     fn one(&self, kind: TokenKind) -> Scanned {
         (kind, self.at + 1, true)
     }
 
     /// End of the run of bytes that satisfy `belongs`, from `from`.
-    fn run(&self, from: usize, belongs: fn(u8) -> bool) -> usize {
-        self.text[from..]
-            .iter()
-            .position(|&b| !belongs(b))
-            .map_or(self.text.len(), |n| from + n)
+    #[inline]
+    pub(super) fn run(&self, from: usize, belongs: impl Fn(u8) -> bool) -> usize {
+        let mut end = from;
+        while self.text.get(end).is_some_and(|&byte| belongs(byte)) {
+            end += 1;
+        }
+        end
     }
 
     /// A string whose opening quote stands at `quote_at`.
@@ -214,40 +214,42 @@ impl Lexer<'_> {
         Some(self.run(from, |b| b.is_ascii_digit()))
     }
 
-    fn word(&self, first: u8) -> Scanned {
-        let after_dot = self.previous == Some(TokenKind::Dot);
-        if self.byte(1) == Some(b'\'') && !after_dot {
-            match first {
-                b'n' | b'N' => return self.string(TokenKind::NationalString, self.at + 1),
-                b'x' | b'X' => return self.doubled(TokenKind::HexString, self.at + 1),
-                b'b' | b'B' => return self.doubled(TokenKind::BitString, self.at + 1),
-                _ => {}
-            }
-        }
-        let end = self.run(self.at, is_name_byte);
-        let quote_follows = match self.text.get(end) {
-            Some(b'\'') => true,
-            Some(b'"') => !self.mode.ansi_quotes,
-            _ => false,
-        };
-        if first == b'_' && quote_follows && !after_dot {
-            return (TokenKind::Introducer, end, true);
-        }
-        (TokenKind::Word, end, true)
+    fn plain_word(&self) -> Scanned {
+        (TokenKind::Word, self.run(self.at + 1, is_name_byte), true)
     }
 
-    fn operator(&self) -> Scanned {
-        const LONG: [&[u8]; 13] = [
-            b"<=>", b"->>", b"<=", b">=", b"<>", b"!=", b"<<", b">>", b"||", b"&&", b":=", b"->", b"!",
-        ];
-        let rest = &self.text[self.at..];
-        if let Some(operator) = LONG.iter().find(|operator| rest.starts_with(operator)) {
-            return (TokenKind::Operator, self.at + operator.len(), true);
+    /// A word that begins with `n`, `x`, `b` or `_`, or the string that this is the kind of.
+    fn prefixed(&self, first: u8) -> Scanned {
+        let word = self.plain_word();
+        if self.previous == Some(TokenKind::Dot) {
+            return word;
         }
-        match rest[0] {
-            b'=' | b'<' | b'>' | b'+' | b'-' | b'*' | b'/' | b'%' | b'&' | b'|' | b'^' | b'~' | b':'
-            | b'{' | b'}' => self.one(TokenKind::Operator),
-            _ => self.one(TokenKind::Unknown),
+        let next = match first {
+            b'_' => self.text.get(word.1).copied(),
+            _ => self.byte(1),
+        };
+        match (first, next) {
+            (b'n' | b'N', Some(b'\'')) => self.string(TokenKind::NationalString, self.at + 1),
+            (b'x' | b'X', Some(b'\'')) => self.doubled(TokenKind::HexString, self.at + 1),
+            (b'b' | b'B', Some(b'\'')) => self.doubled(TokenKind::BitString, self.at + 1),
+            (b'_', Some(b'\'')) => (TokenKind::Introducer, word.1, true),
+            (b'_', Some(b'"')) if !self.mode.ansi_quotes => (TokenKind::Introducer, word.1, true),
+            _ => word,
         }
+    }
+
+    fn operator(&self, first: u8) -> Scanned {
+        let length = match (first, self.byte(1), self.byte(2)) {
+            (b'<', Some(b'='), Some(b'>')) | (b'-', Some(b'>'), Some(b'>')) => 3,
+            (b'<', Some(b'=' | b'>' | b'<'), _)
+            | (b'>', Some(b'=' | b'>'), _)
+            | (b'!' | b':', Some(b'='), _)
+            | (b'|', Some(b'|'), _)
+            | (b'&', Some(b'&'), _)
+            | (b'-', Some(b'>'), _) => 2,
+            (b'!' | b'<' | b'>' | b'-' | b'/' | b'&' | b'|' | b':', ..) => 1,
+            _ => return self.one(TokenKind::Unknown),
+        };
+        (TokenKind::Operator, self.at + length, true)
     }
 }

@@ -42,7 +42,7 @@
 use super::naming::{Naming, is_plain, quoted};
 use super::{Refusal, refer, tables};
 use crate::class::StatementClass;
-use crate::lex::scan::is_name_byte;
+use crate::lex::bytes::is_name_byte;
 use crate::lex::{LexMode, Span, TokenKind};
 use crate::parse::Reading;
 use crate::rewrite::Edit;
