@@ -4,7 +4,6 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::atomic::Ordering;
-use std::task::{Context, Waker};
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
@@ -60,7 +59,7 @@ impl Pool {
                     .or_else(|| idle.iter().rposition(|backend| fits(backend))),
             }?;
             let mut backend = idle.remove(position);
-            if is_silent(&mut backend) {
+            if backend.channel.is_silent() {
                 return Some(backend);
             }
         }
@@ -72,7 +71,7 @@ impl Pool {
         let idle = &mut members.get_mut(&id.member)?.idle;
         let position = idle.iter().position(|backend| backend.has_this(id))?;
         let mut backend = idle.remove(position);
-        is_silent(&mut backend).then_some(backend)
+        backend.channel.is_silent().then_some(backend)
     }
 
     /// Closes the idle connection of this member that was used least recently, if possible one that no session needs for
@@ -141,12 +140,6 @@ impl Pool {
             })
             .collect()
     }
-}
-
-fn is_silent(backend: &mut Backend) -> bool {
-    backend
-        .channel
-        .poll_silent(&mut Context::from_waker(Waker::noop()))
 }
 
 /// A place in the line for a member's connections.
