@@ -78,9 +78,7 @@ fn handle(worker: &Rc<Worker>, message: Message, load: &Arc<AtomicUsize>) {
         Message::Wake => worker.changed(),
         Message::Sweep => worker.sweep(),
         Message::Kill(request) => worker.kill(request),
-        Message::Release(member) => {
-            worker.pool.evict(member);
-        }
+        Message::Release(member) => worker.pool.release(member),
         // Who asked may have gone; then nobody misses the answer.
         Message::Occupants(hostgroup, sender) => {
             let _gone = sender.send(worker.occupants(hostgroup));
