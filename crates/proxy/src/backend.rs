@@ -19,10 +19,12 @@ use shardwright_wire::{
 use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::OwnedSemaphorePermit;
 
+use self::reset::Ahead;
 use crate::backend_statements::BackendStatements;
 use crate::channel::{Channel, Frame, ReadError, Scratch};
 use crate::insert_id::{InsertId, Loss};
 use crate::members::MemberRuntime;
+use crate::pool::Counted;
 use crate::reading::is_read_in;
 use crate::set_names::SetNames;
 use crate::socket::Socket;
@@ -51,7 +53,7 @@ pub(crate) const BASE: CapabilityFlags = capability::REQUIRED
     .union(CapabilityFlags::CLIENT_PLUGIN_AUTH);
 
 /// What a connection must be for a session to use it.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, Eq)]
 pub(crate) struct PoolKey {
     pub(crate) user: Arc<str>,
     /// The part of [`SHAPING`] that the client has.
@@ -60,6 +62,17 @@ pub(crate) struct PoolKey {
     pub(crate) collation: u8,
     /// Whether a schema is selected: none can be unselected.
     pub(crate) has_schema: bool,
+}
+
+impl PartialEq for PoolKey {
+    /// Asked for every statement, nearly always of two keys with one user.
+    fn eq(&self, other: &Self) -> bool {
+        let is_same = Arc::ptr_eq(&self.user, &other.user) || self.user == other.user;
+        is_same
+            && self.shaping == other.shaping
+            && self.collation == other.collation
+            && self.has_schema == other.has_schema
+    }
 }
 
 /// Why a server cannot be talked to.
@@ -131,8 +144,8 @@ pub(crate) struct Backend {
     pub(crate) autocommit: bool,
     /// The autocommit of the login, which a reset brings back.
     first_autocommit: bool,
-    /// COM_RESET_CONNECTION was sent or queued, and its answer was not read.
-    is_resetting: bool,
+    /// The command of a reset that was sent or queued, and whose answer was not read.
+    ahead: Option<Ahead>,
     pub(crate) statements: BackendStatements,
     /// Code ran on it that may have changed how statements are to be read.
     pub(crate) is_suspect: bool,
@@ -151,6 +164,8 @@ pub(crate) struct Backend {
     pub(crate) may_have_warnings: bool,
     /// Commands of the proxy's own that it answered.
     pub(crate) exchanges: u64,
+    /// Where sessions share it.
+    _counted: Option<Counted>,
     _permit: OwnedSemaphorePermit,
 }
 
@@ -166,6 +181,8 @@ pub(crate) struct Connect<'a> {
     pub(crate) allow_public_key_retrieval: bool,
     pub(crate) schema: Option<Arc<str>>,
     pub(crate) permit: OwnedSemaphorePermit,
+    /// `None`: sessions do not share it.
+    pub(crate) counted: Option<Counted>,
     pub(crate) serial: u64,
     pub(crate) scratch: Scratch,
 }
@@ -245,7 +262,7 @@ impl Connect<'_> {
             names: None,
             autocommit: status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT),
             first_autocommit: status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT),
-            is_resetting: false,
+            ahead: None,
             statements: BackendStatements::default(),
             is_suspect: false,
             last_session: 0,
@@ -256,6 +273,7 @@ impl Connect<'_> {
             wrote_for: 0,
             may_have_warnings: false,
             exchanges: 0,
+            _counted: self.counted,
             _permit: self.permit,
         }))
     }
@@ -379,7 +397,7 @@ impl Backend {
             names: None,
             autocommit: true,
             first_autocommit: true,
-            is_resetting: false,
+            ahead: None,
             statements: BackendStatements::default(),
             is_suspect: false,
             last_session: 0,
@@ -390,8 +408,14 @@ impl Backend {
             wrote_for: 0,
             may_have_warnings: false,
             exchanges: 0,
+            _counted: None,
             _permit: permit,
         }
+    }
+
+    /// It is among those that a worker has.
+    pub(crate) fn count(&mut self, counted: Counted) {
+        self._counted = Some(counted);
     }
 }
 
@@ -399,6 +423,11 @@ impl Backend {
     /// Whether query attributes can be sent to it: a client that has any has asked for that, and the server knows them.
     pub(crate) fn takes_attributes(&self) -> bool {
         self.takes_attributes
+    }
+
+    /// Its autocommit after a reset.
+    pub(crate) fn first_autocommit(&self) -> bool {
+        self.first_autocommit
     }
 
     /// Follows the server's word on autocommit.

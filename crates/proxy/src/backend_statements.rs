@@ -1,6 +1,7 @@
 //! Where statements are prepared: the numbers that servers gave them, by backend connection.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
@@ -11,7 +12,7 @@ use crate::set_names::SetNames;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct PreparedText {
     pub(crate) text: Rc<[u8]>,
-    pub(crate) schema: Option<Rc<str>>,
+    pub(crate) schema: Option<Arc<str>>,
     /// What `SET NAMES` said, where it is not the login's character set.
     pub(crate) names: Option<SetNames>,
     pub(crate) reading: Reading,
@@ -20,13 +21,13 @@ pub(crate) struct PreparedText {
 impl PreparedText {
     pub(crate) fn new(
         text: Rc<[u8]>,
-        schema: Option<&str>,
+        schema: Option<Arc<str>>,
         names: Option<&SetNames>,
         reading: Reading,
     ) -> Self {
         Self {
             text,
-            schema: schema.map(Rc::from),
+            schema,
             names: names.cloned(),
             reading,
         }
@@ -90,7 +91,12 @@ mod tests {
     use super::*;
 
     fn text(text: &str, schema: Option<&str>) -> PreparedText {
-        PreparedText::new(Rc::from(text.as_bytes()), schema, None, Reading::default())
+        PreparedText::new(
+            Rc::from(text.as_bytes()),
+            schema.map(Arc::from),
+            None,
+            Reading::default(),
+        )
     }
 
     #[test]

@@ -287,6 +287,14 @@ impl Channel {
     }
 
     /// Whether a connection that should be silent is: nothing came, and it is not closed.
+    pub(crate) fn is_silent(&mut self) -> bool {
+        self.inbox.is_empty() && self.outbox.is_empty() && {
+            let mut scratch = self.scratch.0.borrow_mut();
+            self.socket.is_silent(&mut scratch)
+        }
+    }
+
+    /// The same; the task is woken when that ends.
     pub(crate) fn poll_silent(&mut self, cx: &mut Context<'_>) -> bool {
         self.inbox.is_empty() && self.outbox.is_empty() && self.poll_bytes(cx, |_, _, _| ()).is_pending()
     }

@@ -148,6 +148,9 @@ impl HostgroupMembers {
         let is_usable = |runtime: &MemberRuntime| {
             (even_avoided || !runtime.is_avoided()) && !not_on.contains(&runtime.number)
         };
+        if let ([member], [place]) = (&self.members[..], &places[..]) {
+            return (place.serves() && is_usable(&member.runtime)).then_some(member);
+        }
         let usable = || {
             let placed = self.members.iter().zip(places.iter());
             placed.filter(|(member, place)| place.serves() && is_usable(&member.runtime))

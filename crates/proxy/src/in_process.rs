@@ -21,6 +21,7 @@ use crate::proxy::StartError;
 use crate::shared::{Phase, Shared};
 use crate::snapshot::{BuildContext, Snapshot};
 use crate::store::Store;
+use crate::sweeps;
 use crate::tls::Tls;
 use crate::validate::Certificates;
 use crate::worker::Worker;
@@ -73,6 +74,7 @@ impl OneWorker {
         let _first = shared.workers.set(vec![handle.clone()]);
         let worker = Rc::new(Worker::new(shared.clone(), 0, 1));
         tokio::task::spawn_local(worker_thread::run(worker.clone(), messages, load));
+        tokio::task::spawn_local(sweeps::run(shared.clone()));
         Ok(Self {
             shared,
             worker,

@@ -92,6 +92,7 @@ impl Target {
             allow_public_key_retrieval: worker.shared.allow_public_key_retrieval,
             schema: None,
             permit,
+            counted: None,
             serial: worker.next_number(),
             scratch: worker.scratch.clone(),
         };

@@ -53,6 +53,7 @@ mod snapshot;
 mod socket;
 mod stats;
 mod store;
+mod sweeps;
 mod sync_connections;
 mod throttles;
 mod tls;

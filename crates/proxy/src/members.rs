@@ -28,8 +28,12 @@ pub(crate) struct MemberRuntime {
     pub(crate) permits: Arc<Semaphore>,
     /// One permit for each connection that may be opened beside those, to kill.
     pub(crate) kill_permits: Arc<Semaphore>,
-    /// Sessions that wait for a permit, on any worker.
+    /// Sessions that wait for a connection, on any worker.
     pub(crate) waiting: AtomicUsize,
+    /// Those of them whose worker has no connection.
+    pub(crate) starving: AtomicUsize,
+    /// Workers that have a connection.
+    pub(crate) workers: AtomicUsize,
     pub(crate) connected: AtomicU64,
     pub(crate) connect_errors: AtomicU64,
     /// Milliseconds after `epoch` until which the server is left alone; 0: it is not.
@@ -62,6 +66,8 @@ impl MemberRuntime {
             permits: Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))),
             kill_permits: Arc::new(Semaphore::new(KILLS_AT_ONCE)),
             waiting: AtomicUsize::new(0),
+            starving: AtomicUsize::new(0),
+            workers: AtomicUsize::new(0),
             connected: AtomicU64::new(0),
             connect_errors: AtomicU64::new(0),
             avoid_until_ms: AtomicU64::new(0),
@@ -115,6 +121,12 @@ impl MemberRuntime {
     /// Connections open or being opened.
     pub(crate) fn connections(&self) -> usize {
         (self.max_connections as usize).saturating_sub(self.permits.available_permits())
+    }
+
+    /// How many connections each of the workers that have some can have, at least one.
+    pub(crate) fn share_of_worker(&self) -> usize {
+        let workers = self.workers.load(Ordering::Relaxed).max(1);
+        (self.max_connections as usize / workers).max(1)
     }
 
     /// Leaves the server alone for a while.

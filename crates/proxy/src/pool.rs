@@ -1,10 +1,10 @@
 //! The idle backend connections of one worker, and the sessions that wait for one.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
-use std::sync::atomic::Ordering;
-use std::task::{Context, Waker};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
@@ -12,6 +12,10 @@ use tokio::sync::Notify;
 
 use crate::backend::{Backend, PoolKey};
 use crate::insert_id::InsertId;
+use crate::members::MemberRuntime;
+
+/// A connection that was idle for this long is not used all the time.
+const SPARE: Duration = Duration::from_millis(10);
 
 /// Which connection a session would like best.
 #[derive(Clone, Copy, Debug)]
@@ -23,6 +27,10 @@ pub(crate) struct Preference {
 }
 
 /// Idle connections by member. Nothing here waits or does I/O.
+///
+/// A member's limit counts for all workers. A connection cannot move to another worker: it is closed here and opened there, which
+/// costs more than many statements. So a worker that has its share of a member's connections waits for one of its own; see
+/// [`Pool::give`].
 #[derive(Default)]
 pub(crate) struct Pool {
     members: RefCell<FxHashMap<u64, MemberPool>>,
@@ -32,7 +40,60 @@ pub(crate) struct Pool {
 struct MemberPool {
     /// Used most recently last.
     idle: Vec<Box<Backend>>,
-    waiters: VecDeque<Rc<Notify>>,
+    waiters: VecDeque<Rc<Waiter>>,
+    /// Connections of this worker, idle or not.
+    open: Rc<Cell<usize>>,
+}
+
+/// A session that waits for a connection.
+struct Waiter {
+    key: PoolKey,
+    /// One that was handed over.
+    given: RefCell<Option<Box<Backend>>>,
+    called: Notify,
+}
+
+/// Counts a connection among those that its worker has, as long as it exists.
+pub(crate) struct Counted {
+    open: Rc<Cell<usize>>,
+    member: Arc<MemberRuntime>,
+}
+
+impl Counted {
+    fn new(open: Rc<Cell<usize>>, member: Arc<MemberRuntime>) -> Self {
+        if open.get() == 0 {
+            member.workers.fetch_add(1, Ordering::Relaxed);
+        }
+        open.set(open.get() + 1);
+        Self { open, member }
+    }
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        self.open.set(self.open.get() - 1);
+        if self.open.get() == 0 {
+            self.member.workers.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
+impl MemberPool {
+    fn evict(&mut self) -> bool {
+        let unneeded = self.idle.iter().position(|backend| !backend.has_insert_id());
+        let is_there = !self.idle.is_empty();
+        if is_there {
+            self.idle.remove(unneeded.unwrap_or(0));
+        }
+        is_there
+    }
+
+    /// Whether an idle connection is better closed than kept, for sessions on other workers.
+    fn is_for_others(&self, member: &MemberRuntime) -> bool {
+        let is_over = || self.open.get() > member.share_of_worker();
+        let waits = |count: &AtomicUsize| count.load(Ordering::Relaxed) > 0;
+        self.waiters.is_empty() && (waits(&member.starving) || (waits(&member.waiting) && is_over()))
+    }
 }
 
 /// Figures about one member.
@@ -60,7 +121,7 @@ impl Pool {
                     .or_else(|| idle.iter().rposition(|backend| fits(backend))),
             }?;
             let mut backend = idle.remove(position);
-            if is_silent(&mut backend) {
+            if backend.channel.is_silent() {
                 return Some(backend);
             }
         }
@@ -72,7 +133,7 @@ impl Pool {
         let idle = &mut members.get_mut(&id.member)?.idle;
         let position = idle.iter().position(|backend| backend.has_this(id))?;
         let mut backend = idle.remove(position);
-        is_silent(&mut backend).then_some(backend)
+        backend.channel.is_silent().then_some(backend)
     }
 
     /// Closes the idle connection of this member that was used least recently, if possible one that no session needs for
@@ -80,43 +141,95 @@ impl Pool {
     pub(crate) fn evict(&self, member: u64) -> bool {
         let mut members = self.members.borrow_mut();
         match members.get_mut(&member) {
-            Some(pool) if !pool.idle.is_empty() => {
-                let position = pool.idle.iter().position(|backend| !backend.has_insert_id());
-                pool.idle.remove(position.unwrap_or(0));
-                true
-            }
-            _ => false,
+            Some(pool) => pool.evict(),
+            None => false,
         }
     }
 
-    /// Gives a connection back that is as a session must find it. It is closed instead when a session on another
-    /// worker waits for one and none on this worker does.
-    pub(crate) fn give(&self, mut backend: Box<Backend>) {
+    /// Closes a connection of this member for a session on another worker, unless it is in use here.
+    pub(crate) fn release(&self, member: u64) {
+        let mut members = self.members.borrow_mut();
+        let Some(pool) = members.get_mut(&member) else {
+            return;
+        };
+        let is_due = pool
+            .idle
+            .first()
+            .is_some_and(|first| pool.is_for_others(&first.member) || first.idle_since.elapsed() > SPARE);
+        if is_due {
+            pool.evict();
+        }
+    }
+
+    /// Gives a connection back that is as a session must find it: to the session that has waited longest. Where none waits, it is
+    /// closed for a session on another worker, if that has no connection of its own, or this worker has more than its share.
+    pub(crate) fn give(&self, backend: Box<Backend>) {
+        self.give_at(backend, Instant::now());
+    }
+
+    /// The same, where the time is known.
+    pub(crate) fn give_at(&self, mut backend: Box<Backend>, now: Instant) {
         let mut members = self.members.borrow_mut();
         let pool = members.entry(backend.member.number).or_default();
-        if pool.waiters.is_empty() && backend.member.waiting.load(Ordering::Relaxed) > 0 {
+        backend.idle_since = now;
+        let Some(waiter) = pool.waiters.pop_front() else {
+            if !pool.is_for_others(&backend.member) {
+                pool.idle.push(backend);
+            }
             return;
+        };
+        match waiter.key == backend.key {
+            true => *waiter.given.borrow_mut() = Some(backend),
+            false => pool.idle.push(backend),
         }
-        backend.idle_since = Instant::now();
-        pool.idle.push(backend);
-        if let Some(waiter) = pool.waiters.pop_front() {
-            waiter.notify_one();
-        }
+        waiter.called.notify_one();
+    }
+
+    /// Counts a connection that is about to be opened.
+    pub(crate) fn count(&self, member: &Arc<MemberRuntime>) -> Counted {
+        let mut members = self.members.borrow_mut();
+        let open = members.entry(member.number).or_default().open.clone();
+        Counted::new(open, member.clone())
+    }
+
+    /// Connections of this worker to a member, idle or not.
+    pub(crate) fn open(&self, member: u64) -> usize {
+        self.members
+            .borrow()
+            .get(&member)
+            .map_or(0, |pool| pool.open.get())
     }
 
     /// Waits in line for the next connection to this member that is given back. Dropping the entry leaves the line.
-    pub(crate) fn wait(&self, member: u64) -> Waiting<'_> {
-        let notify = Rc::new(Notify::new());
+    pub(crate) fn wait(&self, member: u64, key: PoolKey) -> Waiting<'_> {
+        let waiter = Rc::new(Waiter {
+            key,
+            given: RefCell::default(),
+            called: Notify::new(),
+        });
         let mut members = self.members.borrow_mut();
         members
             .entry(member)
             .or_default()
             .waiters
-            .push_back(notify.clone());
+            .push_back(waiter.clone());
         Waiting {
             pool: self,
             member,
-            notify,
+            waiter,
+        }
+    }
+
+    /// Closes connections that sessions on other workers wait for, where nobody has used them for a while.
+    pub(crate) fn spare(&self) {
+        let members = &mut *self.members.borrow_mut();
+        for pool in members.values_mut().filter(|pool| pool.waiters.is_empty()) {
+            let is_spare = pool.idle.first().is_some_and(|first| {
+                first.member.waiting.load(Ordering::Relaxed) > 0 && first.idle_since.elapsed() > SPARE
+            });
+            if is_spare {
+                pool.evict();
+            }
         }
     }
 
@@ -143,40 +256,40 @@ impl Pool {
     }
 }
 
-fn is_silent(backend: &mut Backend) -> bool {
-    backend
-        .channel
-        .poll_silent(&mut Context::from_waker(Waker::noop()))
-}
-
 /// A place in the line for a member's connections.
 pub(crate) struct Waiting<'a> {
     pool: &'a Pool,
     member: u64,
-    notify: Rc<Notify>,
+    waiter: Rc<Waiter>,
 }
 
 impl Waiting<'_> {
-    pub(crate) async fn given(&self) {
-        self.notify.notified().await;
+    /// The connection that was handed over; `None`: one has come back that does not fit.
+    pub(crate) async fn given(&self) -> Option<Box<Backend>> {
+        self.waiter.called.notified().await;
+        let given = self.waiter.given.take();
+        given.and_then(|mut backend| backend.channel.is_silent().then_some(backend))
     }
 }
 
 impl Drop for Waiting<'_> {
     fn drop(&mut self) {
+        if let Some(given) = self.waiter.given.take() {
+            return self.pool.give(given);
+        }
         let mut members = self.pool.members.borrow_mut();
         let Some(pool) = members.get_mut(&self.member) else {
             return;
         };
         let in_line = pool.waiters.len();
-        pool.waiters.retain(|waiter| !Rc::ptr_eq(waiter, &self.notify));
+        pool.waiters.retain(|waiter| !Rc::ptr_eq(waiter, &self.waiter));
         // It was called up and leaves: whoever is next is called in its place, as what was given may be there still.
         let was_called = pool.waiters.len() == in_line;
         if was_called
             && !pool.idle.is_empty()
             && let Some(next) = pool.waiters.pop_front()
         {
-            next.notify_one();
+            next.called.notify_one();
         }
     }
 }
@@ -283,19 +396,56 @@ mod tests {
     async fn a_waiting_session_is_called_when_a_connection_comes_back() {
         let (pool, mut fixture) = (Pool::default(), Fixture::new());
         let member = fixture.member.number;
-        let first = pool.wait(member);
-        let second = pool.wait(member);
+        let first = pool.wait(member, key("app", false));
+        let second = pool.wait(member, key("app", false));
         fixture.member.waiting.store(2, Ordering::Relaxed);
         pool.give(fixture.backend(1, 7, key("app", false)));
-        first.given().await;
-        // The first leaves without taking it: the second is called in its place.
+        // The first leaves without taking it: the second gets it.
         drop(first);
-        second.given().await;
-        assert_eq!(take(&pool, &fixture, &key("app", false), 8, None), Some(1));
-        drop(second);
-        // Nobody waits here, but somebody does elsewhere: it is closed for them.
-        pool.give(fixture.backend(2, 7, key("app", false)));
-        assert_eq!(take(&pool, &fixture, &key("app", false), 8, None), None);
+        let given = second.given().await;
+        assert_eq!(given.map(|backend| backend.serial), Some(1));
+    }
+
+    #[tokio::test]
+    async fn who_waits_is_called_for_a_connection_that_does_not_fit() {
+        let (pool, mut fixture) = (Pool::default(), Fixture::new());
+        let member = fixture.member.number;
+        let first = pool.wait(member, key("app", false));
+        let second = pool.wait(member, key("other", false));
+        pool.give(fixture.backend(1, 7, key("other", false)));
+        assert!(first.given().await.is_none(), "it is another user's");
+        drop(first);
+        assert!(second.given().await.is_none());
+        assert_eq!(take(&pool, &fixture, &key("other", false), 8, None), Some(1));
+    }
+
+    /// Gives back connections that this worker has, and tells which are kept.
+    fn kept(pool: &Pool, fixture: &mut Fixture, serials: std::ops::Range<u64>) -> Vec<u64> {
+        let mut opened = Vec::new();
+        for serial in serials {
+            let mut backend = fixture.backend(serial, 7, key("app", false));
+            backend.count(pool.count(&fixture.member));
+            opened.push(backend);
+        }
+        opened.into_iter().for_each(|backend| pool.give(backend));
+        let app = key("app", false);
+        std::iter::from_fn(|| take(pool, fixture, &app, 7, None)).collect()
+    }
+
+    #[tokio::test]
+    async fn a_worker_keeps_its_share_while_others_wait() {
+        let (pool, mut fixture) = (Pool::default(), Fixture::new());
+        // Of ten connections, two workers have five each.
+        let elsewhere = Pool::default();
+        let _other = elsewhere.count(&fixture.member);
+        assert_eq!(kept(&pool, &mut fixture, 0..7).len(), 7, "nobody waits");
+        fixture.member.waiting.store(1, Ordering::Relaxed);
+        assert_eq!(kept(&pool, &mut fixture, 0..7), [6, 5, 4, 3, 2]);
+        fixture.member.starving.store(1, Ordering::Relaxed);
+        assert!(
+            kept(&pool, &mut fixture, 0..1).is_empty(),
+            "a worker without any comes first"
+        );
         assert_eq!(fixture.member.connections(), 0);
     }
 

@@ -70,6 +70,7 @@ pub use self::proxied::proxy_header;
 
 use std::rc::Rc;
 use std::sync::Arc;
+use std::time::Instant;
 
 use shardwright_rules::SessionView;
 use shardwright_wire::{CapabilityFlags, Command, DecodeError, MysqlError, errors};
@@ -127,6 +128,8 @@ struct Session {
     routing: RoutingState,
     own_writes: OwnWrites,
     statements: SessionStatements,
+    /// When the last statement was answered, if a server has answered it.
+    answered_at: Option<Instant>,
 }
 
 /// A client whose connection was accepted.
@@ -195,6 +198,7 @@ async fn begin(worker: Rc<Worker>, arrival: Arrival) -> Option<Session> {
         routing: RoutingState::default(),
         own_writes: OwnWrites::default(),
         statements: SessionStatements::default(),
+        answered_at: None,
     };
     let welcomed = session.welcome(accepted.names_schema, accepted.seq).await;
     // Compression begins once, behind the OK of the login; that of COM_CHANGE_USER is compressed already.
@@ -234,14 +238,14 @@ impl Session {
         let seq = frame.next_seq();
         let command = match Command::decode(frame.payload()) {
             Ok(command) => command,
-            Err(error) => return self.client.send_error(seq, &malformed(error)).await,
+            Err(error) => return Box::pin(self.client.send_error(seq, &malformed(error))).await,
         };
         match command {
             Command::Quit => Err(End::ClientGone),
-            Command::Ping => self.send_done(seq, b"").await,
+            Command::Ping => Box::pin(self.send_done(seq, b"")).await,
             Command::Query(body) => match Query::split(frame, body, self.client.has_attributes()) {
                 Ok((query, text)) => self.query(text, query).await,
-                Err(error) => self.client.send_error(seq, &malformed(error)).await,
+                Err(error) => Box::pin(self.client.send_error(seq, &malformed(error))).await,
             },
             Command::InitDb(name) => Box::pin(self.init_db(name, seq)).await,
             Command::FieldList { table, .. } => Box::pin(self.field_list(table, frame)).await,
@@ -256,19 +260,19 @@ impl Session {
                 parameter,
                 data,
             } => self.long_data(statement_id, parameter, data),
-            Command::StmtClose(id) => self.close_statement(id).await,
-            Command::StmtReset(id) => self.reset_statement(id, seq).await,
-            Command::StmtFetch { statement_id, rows } => self.fetch(statement_id, rows, seq).await,
-            Command::ResetConnection => self.reset_connection(seq).await,
+            Command::StmtClose(id) => Box::pin(self.close_statement(id)).await,
+            Command::StmtReset(id) => Box::pin(self.reset_statement(id, seq)).await,
+            Command::StmtFetch { statement_id, rows } => Box::pin(self.fetch(statement_id, rows, seq)).await,
+            Command::ResetConnection => Box::pin(self.reset_connection(seq)).await,
             Command::ChangeUser(body) => Box::pin(self.change_user(body, seq)).await,
-            Command::Statistics => self.statistics(seq).await,
+            Command::Statistics => Box::pin(self.statistics(seq)).await,
             Command::SetOption { multi_statements } => {
                 self.client.takes_several = multi_statements;
-                self.send_eof(seq).await
+                Box::pin(self.send_eof(seq)).await
             }
-            Command::ProcessKill(id) => self.kill(id, KillScope::Connection, seq).await,
+            Command::ProcessKill(id) => Box::pin(self.kill(id, KillScope::Connection, seq)).await,
             Command::ProcessInfo | Command::Debug | Command::Unknown(_) => {
-                self.unsupported(seq, "Unknown command").await
+                Box::pin(self.unsupported(seq, "Unknown command")).await
             }
         }
     }

@@ -75,6 +75,22 @@ impl Socket {
         }
     }
 
+    /// Whether nothing has come, as far as is known, and the connection is open. It asks for no waking: a socket that has said
+    /// nothing costs one look at a flag.
+    pub(crate) fn is_silent(&mut self, scratch: &mut [u8]) -> bool {
+        let has_nothing =
+            |read: io::Result<usize>| read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
+        match self {
+            Socket::Tcp(stream) => has_nothing(stream.try_read(scratch)),
+            Socket::Unix(stream) => has_nothing(stream.try_read(scratch)),
+            Socket::Tls(_) | Socket::Compressed(_) | Socket::Closed => {
+                let mut buffer = ReadBuf::new(scratch);
+                let mut nobody = Context::from_waker(Waker::noop());
+                self.poll_read(&mut nobody, &mut buffer).is_pending()
+            }
+        }
+    }
+
     /// The address of the other end of a plain TCP connection.
     pub(crate) fn peer_ip(&self) -> Option<IpAddr> {
         match self {

@@ -131,6 +131,7 @@ impl SyncRequest<'_> {
             schema: None,
             // Beside those that statements may have: sessions hold these while they wait.
             permit: Arc::new(Semaphore::new(1)).try_acquire_owned().ok()?,
+            counted: None,
             serial: self.serial,
             scratch: self.scratch.clone(),
         };

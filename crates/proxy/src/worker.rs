@@ -24,7 +24,7 @@ use crate::sync_connections::SyncConnections;
 /// A worker, on its own thread.
 pub(crate) struct Worker {
     /// Its place among the workers.
-    place: usize,
+    pub(crate) place: usize,
     pub(crate) shared: Arc<Shared>,
     pub(crate) scratch: Scratch,
     pub(crate) pool: Pool,
@@ -148,6 +148,7 @@ impl Worker {
                 session.wake();
             }
         }
+        self.pool.spare();
         let snapshot = self.snapshot();
         self.pool
             .prune(self.shared.limits.backend_idle_timeout, |member| {

@@ -20,6 +20,8 @@ pub(crate) enum Message {
     Session(NewSession),
     /// Something that everybody looks at has changed: the generation or the phase.
     Wake,
+    /// The time of a session or of an idle connection may have come.
+    Sweep,
     /// End a session, or its statement.
     Kill(KillRequest),
     /// A session elsewhere waits for a connection to this member.
@@ -76,6 +78,11 @@ impl WorkerHandle {
     /// Makes the worker look at the generation and the phase.
     pub(crate) fn wake(&self) {
         self.tell(Message::Wake);
+    }
+
+    /// Makes the worker look at the time.
+    pub(crate) fn sweep(&self) {
+        self.tell(Message::Sweep);
     }
 
     pub(crate) fn kill(&self, request: KillRequest) {

@@ -4,13 +4,12 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc as std_mpsc;
 use std::thread::JoinHandle;
-use std::time::Duration;
 
 use tokio::net::{TcpStream, UnixStream};
-use tokio::runtime;
+use tokio::runtime::{self, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc;
-use tokio::task::LocalSet;
 
 use crate::channel::Channel;
 use crate::connection_ids::ConnectionId;
@@ -21,25 +20,41 @@ use crate::stats::bump;
 use crate::worker::Worker;
 use crate::worker_handle::{ClientStream, Message, NewSession, WorkerHandle};
 
-/// How exact idle timeouts are.
-const SWEEP: Duration = Duration::from_millis(250);
-
 /// Starts a worker thread.
 pub(crate) fn start(shared: Arc<Shared>, number: usize) -> io::Result<(WorkerHandle, JoinHandle<()>)> {
     let mut seed = [0; 8];
     getrandom::fill(&mut seed).map_err(|error| io::Error::other(error.to_string()))?;
-    let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let (sender, receiver) = mpsc::unbounded_channel();
     let load = Arc::new(AtomicUsize::new(0));
     let handle = WorkerHandle::new(sender, load.clone());
+    // A runtime whose tasks stay on their thread is made there.
+    let (made, is_made) = std_mpsc::channel();
     let thread = std::thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || {
+            let Some(runtime) = made_on_this_thread(&made) else {
+                return;
+            };
             let worker = Rc::new(Worker::new(shared, number, u64::from_le_bytes(seed)));
-            let local = LocalSet::new();
-            local.block_on(&runtime, run(worker, receiver, load));
+            runtime.block_on(run(worker, receiver, load));
         })?;
+    let ended = || io::Error::other("the thread of a worker has ended");
+    is_made.recv().map_err(|_| ended())??;
     Ok((handle, thread))
+}
+
+/// A runtime; the error goes to who has started the thread.
+fn made_on_this_thread(made: &std_mpsc::Sender<io::Result<()>>) -> Option<LocalRuntime> {
+    let runtime = runtime::Builder::new_current_thread()
+        .enable_all()
+        .build_local(LocalOptions::default());
+    let (runtime, result) = match runtime {
+        Ok(runtime) => (Some(runtime), Ok(())),
+        Err(error) => (None, Err(error)),
+    };
+    // Who has started the thread waits for it.
+    made.send(result).ok()?;
+    runtime
 }
 
 /// Runs a worker until the proxy stops.
@@ -49,15 +64,10 @@ pub(crate) async fn run(
     load: Arc<AtomicUsize>,
 ) {
     worker.changed();
-    let mut sweep = tokio::time::interval(SWEEP);
-    sweep.set_missed_tick_behavior(tokio::time::MissedTickBehavior::Delay);
     while worker.phase() != Phase::Stopping {
-        tokio::select! {
-            message = messages.recv() => match message {
-                Some(message) => handle(&worker, message, &load),
-                None => return,
-            },
-            _ = sweep.tick() => worker.sweep(),
+        match messages.recv().await {
+            Some(message) => handle(&worker, message, &load),
+            None => return,
         }
     }
 }
@@ -66,10 +76,9 @@ fn handle(worker: &Rc<Worker>, message: Message, load: &Arc<AtomicUsize>) {
     match message {
         Message::Session(session) => spawn_session(worker.clone(), session, load.clone()),
         Message::Wake => worker.changed(),
+        Message::Sweep => worker.sweep(),
         Message::Kill(request) => worker.kill(request),
-        Message::Release(member) => {
-            worker.pool.evict(member);
-        }
+        Message::Release(member) => worker.pool.release(member),
         // Who asked may have gone; then nobody misses the answer.
         Message::Occupants(hostgroup, sender) => {
             let _gone = sender.send(worker.occupants(hostgroup));

@@ -200,6 +200,17 @@ impl ResponseScanner {
                     .packets
                     .skip_whole(&mut rest, &mut self.next_seq, FIRST_OF_NO_ROW);
             }
+            if let Some((head, payload)) = self.packets.take_whole(&mut rest) {
+                self.on_head(head)?;
+                let event = self.on_whole(payload)?;
+                if event != ScanEvent::More {
+                    return Ok(Feed {
+                        consumed: input.len() - rest.len(),
+                        event,
+                    });
+                }
+                continue;
+            }
             let Some(piece) = self.packets.next(&mut rest) else {
                 break;
             };
@@ -304,6 +315,17 @@ impl ResponseScanner {
         let space = CAPTURE_LIMIT - self.captured.len();
         self.is_cut |= bytes.len() > space;
         self.captured.extend_from_slice(&bytes[..bytes.len().min(space)]);
+    }
+
+    /// A packet has come at once; nothing of it is kept.
+    fn on_whole(&mut self, payload: &[u8]) -> Result<ScanEvent, ScanError> {
+        if !self.class.is_captured() {
+            return self.decide(&[]);
+        }
+        self.is_cut = payload.len() > CAPTURE_LIMIT;
+        let event = self.decide(&payload[..payload.len().min(CAPTURE_LIMIT)]);
+        self.is_cut = false;
+        event
     }
 
     /// A packet other than a row is complete.

@@ -87,6 +87,29 @@ impl PacketScanner {
         Some(Piece::Head(head))
     }
 
+    /// Takes a packet that lies whole in `input`, is neither continued nor empty, and continues none: its head and its payload. This
+    /// is how the packets of small answers come.
+    #[inline]
+    pub(crate) fn take_whole<'a>(&self, input: &mut &'a [u8]) -> Option<(PacketHead, &'a [u8])> {
+        if !self.at_boundary() {
+            return None;
+        }
+        let (bytes, body) = input.split_first_chunk::<HEADER_LEN>()?;
+        let PacketHeader { len, seq } = PacketHeader::parse(*bytes);
+        if len as usize == MAX_CHUNK {
+            return None;
+        }
+        let (payload, rest) = body.split_at_checked(len as usize)?;
+        let head = PacketHead {
+            len,
+            seq,
+            first: *payload.first()?,
+            continuation: false,
+        };
+        *input = rest;
+        Some((head, payload))
+    }
+
     /// Passes over packets that lie whole in `input`, are neither continued nor empty, are numbered from `next_seq`
     /// on, and start with a byte below `first_limit`. Gives how many there were; `next_seq` is advanced.
     ///

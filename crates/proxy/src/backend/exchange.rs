@@ -100,20 +100,19 @@ impl Backend {
         self.finish_reset().await?;
         self.exchanges += 1;
         self.scanner.begin(shape, next_seq);
-        self.read_answer(false, patience, &mut take).await?;
+        self.read_answer(patience, &mut take).await?;
         let outcome = self.scanner.outcome().clone();
         self.may_have_warnings |= outcome.warnings > 0 || outcome.error.is_some();
         Ok(outcome)
     }
 
-    /// Sends what is queued and reads an answer. `is_followed`: that of the next command may come with it.
-    pub(super) async fn read_answer(
+    /// Sends what is queued and reads an answer.
+    async fn read_answer(
         &mut self,
-        is_followed: bool,
         patience: Duration,
         take: &mut impl FnMut(&[u8]),
     ) -> Result<(), BackendError> {
-        let answer = std::future::poll_fn(|cx| self.poll_answer(cx, is_followed, take));
+        let answer = std::future::poll_fn(|cx| self.poll_answer(cx, false, take));
         match tokio::time::timeout(patience, answer).await {
             Ok(read) => read,
             Err(_) => Err(BackendError::Silent(patience)),
@@ -121,7 +120,7 @@ impl Backend {
     }
 
     /// Reads the rest of an answer. `is_followed`: that of the next command may come with it.
-    fn poll_answer(
+    pub(super) fn poll_answer(
         &mut self,
         cx: &mut Context<'_>,
         is_followed: bool,

@@ -3,6 +3,9 @@
 //! MariaDB goes back to the character set of the login; MySQL to its global one (sql/sql_parse.cc of both,
 //! COM_RESET_CONNECTION), so that SET NAMES goes along.
 
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+
 use shardwright_sql::LexMode;
 use shardwright_wire::{Command, MysqlError, ResponseShape, StatusFlags};
 
@@ -11,6 +14,15 @@ use super::{Backend, BackendError};
 use crate::backend_statements::BackendStatements;
 use crate::reading::is_read_in;
 use crate::set_names::SetNames;
+
+/// A command of a reset that went ahead.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Ahead {
+    /// COM_RESET_CONNECTION
+    Reset,
+    /// SET NAMES of the login
+    Names,
+}
 
 impl Backend {
     /// Resets, and waits for the answer.
@@ -43,7 +55,7 @@ impl Backend {
         if let Some(text) = self.login_names() {
             self.queue(Command::Query(text.as_bytes()));
         }
-        self.is_resetting = true;
+        self.await_ahead(Ahead::Reset);
         self.forget_session();
         self.autocommit = self.first_autocommit;
     }
@@ -56,30 +68,56 @@ impl Backend {
 
     /// Reads the answer to a reset that went ahead.
     pub(crate) async fn finish_reset(&mut self) -> Result<(), BackendError> {
-        if !std::mem::take(&mut self.is_resetting) {
+        if !self.is_resetting() {
             return Ok(());
         }
-        self.finish_ahead(ResponseShape::Status).await?;
-        if self.login_names().is_some() {
-            self.finish_ahead(ResponseShape::TextResults).await?;
+        let finished = poll_fn(|cx| self.poll_reset(cx));
+        match tokio::time::timeout(PATIENCE, finished).await {
+            Ok(finished) => finished,
+            Err(_) => Err(BackendError::Silent(PATIENCE)),
         }
-        Ok(())
     }
 
-    /// Reads the answer to one command of a reset.
-    async fn finish_ahead(&mut self, shape: ResponseShape) -> Result<(), BackendError> {
+    /// Whether a reset went ahead whose answer was not read.
+    pub(crate) fn is_resetting(&self) -> bool {
+        self.ahead.is_some()
+    }
+
+    /// Reads the answer to a reset that went ahead, as far as it has come.
+    pub(crate) fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BackendError>> {
+        while let Some(ahead) = self.ahead {
+            ready!(self.poll_answer(cx, true, &mut |_| ()))?;
+            self.check_ahead()?;
+            match ahead {
+                Ahead::Reset if self.login_names().is_some() => self.await_ahead(Ahead::Names),
+                Ahead::Reset | Ahead::Names => self.ahead = None,
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// The next answer is that to this command.
+    fn await_ahead(&mut self, ahead: Ahead) {
         self.exchanges += 1;
+        let shape = match ahead {
+            Ahead::Reset => ResponseShape::Status,
+            Ahead::Names => ResponseShape::TextResults,
+        };
         self.scanner.begin(shape, 1);
-        self.read_answer(true, PATIENCE, &mut |_| ()).await?;
+        self.ahead = Some(ahead);
+    }
+
+    /// Checks the answer to one command of a reset.
+    fn check_ahead(&self) -> Result<(), BackendError> {
         let outcome = self.scanner.outcome();
         let is_as_at_first = outcome.status.is_some_and(|status| {
             status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT) == self.first_autocommit
                 && self.is_read_plainly(status)
         });
-        if outcome.error.is_some() || !is_as_at_first {
-            return Err(BackendError::NotReset);
+        match outcome.error.is_none() && is_as_at_first {
+            true => Ok(()),
+            false => Err(BackendError::NotReset),
         }
-        Ok(())
     }
 
     /// Whether the server reads texts as it did when it was connected to.

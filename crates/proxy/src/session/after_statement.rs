@@ -1,7 +1,5 @@
 //! After a statement: counting it, learning what it left behind, and what follows from a connection that was lost.
 
-use std::time::Instant;
-
 use shardwright_rules::TransactionEnd;
 use shardwright_sql::{SessionEffects, Shape, StatementClass};
 use shardwright_wire::{Command, StatusFlags};
@@ -13,7 +11,7 @@ use super::set_statement::SetPlan;
 use super::statement::RoutedStatement;
 use super::statement_words::{is_transaction_bound, may_leave_id};
 use super::{End, Flow, Session};
-use crate::backend::BackendError;
+use crate::backend::{Backend, BackendError};
 use crate::insert_id::Loss;
 use crate::kill::connection_killed;
 use crate::reading::{TOLD, is_read_in};
@@ -65,6 +63,7 @@ impl Session {
         routed: &RoutedStatement<'_>,
         traffic: Traffic,
     ) -> Flow {
+        self.answered_at = Some(traffic.ended);
         self.count(&held, routed, traffic);
         let shape = routed.statement.shape();
         self.note_table_change(shape);
@@ -77,12 +76,8 @@ impl Session {
         };
         let exchanges = held.backend.exchanges;
         if answered.failed && may_have_changed_transaction(&held, routed) {
-            // An error does not say whether the transaction is still open; the answer to a ping does.
-            if let Err(error) = held.backend.outlive_kill().await {
-                return self.broken_after(&error);
-            }
-            match held.backend.exchange(Command::Ping).await {
-                Ok(outcome) => answered.status = outcome.status,
+            match Box::pin(status_after_error(&mut held.backend)).await {
+                Ok(status) => answered.status = status,
                 Err(error) => return self.broken_after(&error),
             }
         }
@@ -90,7 +85,9 @@ impl Session {
             tracing::error!(hostgroup = %held.hostgroup, "sql_mode has become another than the session has set");
             return Err(End::Closed);
         }
-        self.learn_autocommit(&mut held, routed, answered.status).await?;
+        if self.learn_autocommit(&mut held, routed, answered.status) {
+            Box::pin(self.commit_with_others()).await?;
+        }
         held.backend.is_suspect |= shape
             .effects
             .intersects(SessionEffects::UNKNOWN | SessionEffects::TEXT_PREPARE);
@@ -100,7 +97,7 @@ impl Session {
         self.learn_own_writes(&mut held, routed, answered.status);
         self.learn_holds(&mut held, routed, &answered);
         if !shape.is_safe_read() && !routed.statement.is_session_setup() && !is_transaction_bound(shape) {
-            self.routing.last_write = Some(Instant::now());
+            self.routing.last_write = Some(traffic.ended);
         }
         let next_query_flag_in = routed.effects.next_query_flag_in;
         self.routing.next_query_flag_in = next_query_flag_in.or(self.routing.next_query_flag_in);
@@ -111,8 +108,9 @@ impl Session {
         held.until = held
             .holds
             .intersects(Holds::BRIEF)
-            .then(|| Instant::now() + self.worker.shared.limits.brief_hold);
-        self.held.keep_or_give(held, &self.worker.pool);
+            .then(|| traffic.ended + self.worker.shared.limits.brief_hold);
+        self.held
+            .keep_or_give_at(held, &self.worker.pool, || traffic.ended);
         Ok(())
     }
 
@@ -125,19 +123,28 @@ impl Session {
         answered.status.is_none_or(is_read)
     }
 
-    /// Follows the autocommit of the connection, which the statement may have switched.
-    async fn learn_autocommit(
+    /// Follows the autocommit of the connection, which the statement may have switched: a SET of an expression, a procedure, or a
+    /// text that was run. Before the statement the two were the same. Whether it was turned on.
+    fn learn_autocommit(
         &mut self,
         held: &mut Held,
         routed: &RoutedStatement<'_>,
         status: Option<StatusFlags>,
-    ) -> Flow {
+    ) -> bool {
         held.backend.note_status(status);
+        let autocommit = held.backend.autocommit;
         let is_said = routed.set.as_ref().is_some_and(SetPlan::says_autocommit);
-        if held.backend.autocommit != self.settings.autocommit && !is_said {
+        if autocommit != self.settings.autocommit && !is_said {
             held.holds |= Holds::AUTOCOMMIT_BY_CODE;
         }
-        self.follow_autocommit(held).await.map_err(|error| {
+        let turns_on = autocommit && !self.settings.autocommit;
+        self.settings.autocommit = autocommit;
+        turns_on
+    }
+
+    /// The session's autocommit was turned on, which commits on its other connections.
+    async fn commit_with_others(&mut self) -> Flow {
+        self.commit_by_autocommit().await.map_err(|error| {
             tracing::warn!(?error, "a connection of the session did not take autocommit");
             End::Closed
         })
@@ -245,6 +252,12 @@ impl Session {
         tracing::warn!(%error, "a backend connection was lost");
         Err(End::Closed)
     }
+}
+
+/// An error does not say whether the transaction is still open; the answer to a ping does.
+async fn status_after_error(backend: &mut Backend) -> Result<Option<StatusFlags>, BackendError> {
+    backend.outlive_kill().await?;
+    Ok(backend.exchange(Command::Ping).await?.status)
 }
 
 /// Whether a failed statement may have opened or ended a transaction, or switched autocommit.

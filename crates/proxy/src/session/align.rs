@@ -48,12 +48,91 @@ pub(super) struct Alignment<'a> {
     pub(super) requirements: &'a Requirements,
 }
 
+/// What a connection has of a session.
+struct StateOf<'a> {
+    names: &'a Option<SetNames>,
+    replayed: u64,
+    is_suspect: bool,
+    autocommit: bool,
+}
+
+impl<'a> StateOf<'a> {
+    fn now(backend: &'a Backend) -> Self {
+        Self {
+            names: &backend.names,
+            replayed: backend.replayed,
+            is_suspect: backend.is_suspect,
+            autocommit: backend.autocommit,
+        }
+    }
+
+    /// After a reset.
+    fn reset(backend: &Backend) -> Self {
+        Self {
+            names: &None,
+            replayed: 0,
+            is_suspect: false,
+            autocommit: backend.first_autocommit(),
+        }
+    }
+}
+
 impl Alignment<'_> {
+    /// Makes a connection of the pool the session's, where that takes no answer of its server's; `false`: it takes one, and nothing
+    /// was done. This is what most statements find.
+    pub(super) fn adopt_at_once(&mut self, backend: &mut Backend) -> bool {
+        let is_anothers = self.is_anothers(backend);
+        if self.requirements.row_count || (is_anothers && !self.can_reset_ahead(backend)) {
+            return false;
+        }
+        let state = match is_anothers {
+            true => StateOf::reset(backend),
+            false => StateOf::now(backend),
+        };
+        if backend.may_be_killed || !self.is_in_state(backend, &state) {
+            return false;
+        }
+        if is_anothers {
+            self.hidden.taken_over(backend);
+            backend.reset_ahead();
+        }
+        backend.last_session = self.session;
+        true
+    }
+
+    /// Whether [`Alignment::align`] would have nothing to do.
+    pub(super) fn is_aligned(&self, backend: &Backend) -> bool {
+        !backend.may_be_killed && self.is_in_state(backend, &StateOf::now(backend))
+    }
+
+    fn is_in_state(&self, backend: &Backend, state: &StateOf<'_>) -> bool {
+        let (settings, requirements) = (&*self.settings, self.requirements);
+        self.has_schema(backend)
+            && *state.names == settings.names
+            && settings.history.since(state.replayed).next().is_none()
+            && (!state.is_suspect || requirements.asks)
+            && state.autocommit == settings.autocommit
+            && !(requirements.begins && settings.next_transaction.is_some())
+            && !requirements.opens
+    }
+
+    fn is_anothers(&self, backend: &Backend) -> bool {
+        backend.last_session != 0 && backend.last_session != self.session
+    }
+
+    /// Whether a reset that goes ahead of the statement is all that it takes to forget another session.
+    fn can_reset_ahead(&self, backend: &Backend) -> bool {
+        !self.requirements.user_variables
+            && !self.requirements.asks
+            && !backend.has_insert_id()
+            && backend.idle_since.elapsed() < LIKELY_ALIVE
+    }
+
     /// Makes a connection that was taken from the pool, or is new, the session's.
     pub(super) async fn adopt(&mut self, held: &mut Held) -> Result<(), AlignError> {
         let backend = &mut held.backend;
         backend.outlive_kill().await?;
-        let is_anothers = backend.last_session != 0 && backend.last_session != self.session;
+        let is_anothers = self.is_anothers(backend);
         // A view or a trigger can call code that sets variables or takes locks, and nothing tells of it.
         if is_anothers {
             self.hidden.taken_over(backend);
@@ -106,17 +185,16 @@ impl Alignment<'_> {
         Ok(())
     }
 
+    fn has_schema(&self, backend: &Backend) -> bool {
+        let requirements = self.requirements;
+        backend.schema == requirements.schema || requirements.any_schema || requirements.needs_no_schema
+    }
+
     async fn align_schema(&self, backend: &mut Backend) -> Result<(), AlignError> {
-        let Requirements {
-            schema,
-            any_schema,
-            needs_no_schema,
-            ..
-        } = self.requirements;
-        if backend.schema == *schema || *any_schema || *needs_no_schema {
+        if self.has_schema(backend) {
             return Ok(());
         }
-        let Some(schema) = schema else {
+        let Some(schema) = &self.requirements.schema else {
             return Err(AlignError::Refused(errors::NO_DB.with("No database selected")));
         };
         refused(backend.exchange(Command::InitDb(schema.as_bytes())).await?.error)?;

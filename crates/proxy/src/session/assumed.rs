@@ -4,6 +4,7 @@
 use std::time::Instant;
 
 use shardwright_rules::refusal::{self, Refusal};
+use shardwright_rules::{AssumedTable, HostgroupId};
 use shardwright_sql::{Shape, StatementClass};
 use shardwright_wire::{Command, errors};
 
@@ -15,6 +16,17 @@ use super::statement::RoutedStatement;
 use crate::base_tables::{AskedFor, Era, question};
 
 impl Session {
+    /// Whether these are known to be base tables.
+    pub(super) fn is_confirmed(&self, held: &Held, routed: &RoutedStatement<'_>) -> bool {
+        let mut assumed = routed.assumed.iter();
+        assumed.all(|table| self.is_base(self.era(), held.hostgroup, table))
+    }
+
+    fn is_base(&self, era: Era, hostgroup: HostgroupId, table: &AssumedTable) -> bool {
+        let mut tables = self.worker.base_tables.borrow_mut();
+        tables.is_base(era, hostgroup, table, Instant::now())
+    }
+
     /// Sees to it that these are base tables: those that are not known to be are asked for on the connection that the
     /// statement is to run on.
     pub(super) async fn confirm(
@@ -25,12 +37,7 @@ impl Session {
         for table in &routed.assumed {
             let era = self.era();
             let hostgroup = held.hostgroup;
-            if self
-                .worker
-                .base_tables
-                .borrow_mut()
-                .is_base(era, hostgroup, table, Instant::now())
-            {
+            if self.is_base(era, hostgroup, table) {
                 continue;
             }
             if routed.requirements.asks {

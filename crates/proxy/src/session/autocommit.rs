@@ -87,22 +87,11 @@ impl Session {
         self.client.tracks_session() && plan.names.is_some() && self.pending.is_empty()
     }
 
-    /// Takes the autocommit of a connection that has just run a statement for the session's: a SET of an expression, a
-    /// procedure, or a text that was run may have switched it. Before the statement the two were the same.
-    pub(super) async fn follow_autocommit(&mut self, held: &Held) -> Result<(), CheckoutError> {
-        let turns_on = held.backend.autocommit && !self.settings.autocommit;
-        self.settings.autocommit = held.backend.autocommit;
-        if turns_on {
-            self.commit_by_autocommit().await?;
-        }
-        Ok(())
-    }
-
     /// Turning autocommit on commits: connections that have it off, or a transaction, hear of it at once.
     ///
     /// # Errors
     /// A server refuses, or is lost. Fatal where another has committed by then.
-    async fn commit_by_autocommit(&mut self) -> Result<(), CheckoutError> {
+    pub(super) async fn commit_by_autocommit(&mut self) -> Result<(), CheckoutError> {
         let mut has_committed = false;
         let mut result = Ok(());
         for mut held in self.held.take_all() {

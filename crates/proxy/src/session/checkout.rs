@@ -17,13 +17,21 @@ use super::hidden_variables::{Place, lost};
 use super::holds::Holds;
 use super::requirements::Requirements;
 use super::search::Search;
-use crate::backend::{BackendError, SHAPING};
+use crate::backend::{Backend, BackendError, SHAPING};
 use crate::hostgroup_members::{HostgroupMembers, Standing};
 use crate::insert_id::{InsertId, Loss};
 use crate::kill::interrupted;
 
 /// Connections of the pool that turn out to be dead before one is given up.
 const MAX_DEAD: usize = 8;
+
+/// An idle connection, if there is one.
+enum Unused {
+    /// It is the session's.
+    Adopted(Held),
+    /// Its server has to be asked for something first.
+    Found(Option<Box<Backend>>),
+}
 
 impl Session {
     /// A connection for a statement, in the session's state, which gives what the statement asks about earlier ones the
@@ -32,7 +40,9 @@ impl Session {
     /// # Errors
     /// [`CheckoutError`] where there is no connection, and where it could not answer.
     pub(super) async fn check_out(&mut self, requirements: &Requirements) -> Result<Held, CheckoutError> {
-        self.wait_for_resumption(requirements.hostgroup).await?;
+        if !self.worker.shared.pauses.is_empty() {
+            Box::pin(self.wait_for_resumption(requirements.hostgroup)).await?;
+        }
         self.handle.occupy(requirements.hostgroup);
         self.diagnostics
             .check(requirements, !self.pending.is_empty())
@@ -52,16 +62,25 @@ impl Session {
                 self.held.keep(held);
                 return Err(CheckoutError::Refused(lost()));
             }
-            Some(held) => self.align_held(held, requirements).await?,
-            None => self.adopt_connection(requirements, hidden).await?,
+            Some(held) if self.alignment(requirements).is_aligned(&held.backend) => held,
+            Some(held) => Box::pin(self.align_held(held, requirements)).await?,
+            None => {
+                let random = self.worker.random();
+                match self.unused_connection(requirements, hidden, random) {
+                    Unused::Adopted(held) => held,
+                    Unused::Found(found) => {
+                        let adopted = self.adopt_connection(requirements, hidden, found, random);
+                        Box::pin(adopted).await?
+                    }
+                }
+            }
         };
-        let held = match requirements.insert_id {
-            true => self.with_insert_id(held, requirements).await?,
+        let mut held = match requirements.insert_id && !self.has_right_insert_id(&held, requirements) {
+            true => Box::pin(self.with_insert_id(held, requirements)).await?,
             false => held,
         };
-        let mut held = held;
         if self.diagnostics.needs_empty_list(requirements, &held.backend) {
-            let emptied = held.backend.exchange(Command::Query(b"DO 0")).await;
+            let emptied = Box::pin(held.backend.exchange(Command::Query(b"DO 0"))).await;
             emptied.map_err(|error| CheckoutError::Fatal(error.for_client()))?;
             held.backend.may_have_warnings = false;
         }
@@ -77,13 +96,20 @@ impl Session {
     async fn wait_for_resumption(&self, hostgroup: HostgroupId) -> Result<(), CheckoutError> {
         let pauses = &self.worker.shared.pauses;
         let mut begun = self.held.hostgroups_with(Holds::UNFINISHED);
-        if pauses.is_empty() || begun.any(|begun| begun == hostgroup) {
+        if begun.any(|begun| begun == hostgroup) {
             return Ok(());
         }
         tokio::select! {
             () = pauses.ended(hostgroup) => Ok(()),
             () = self.handle.ordered() => Err(CheckoutError::Refused(interrupted())),
         }
+    }
+
+    /// Whether what a connection says of LAST_INSERT_ID() is right for the session.
+    fn has_right_insert_id(&self, held: &Held, requirements: &Requirements) -> bool {
+        self.insert_id
+            .as_ref()
+            .is_none_or(|id| held.backend.has_this(id) && !asks_what_may_be_lost(requirements, id.loss()))
     }
 
     /// The connection with the session's LAST_INSERT_ID(), which another one may have.
@@ -96,9 +122,6 @@ impl Session {
             return Ok(held);
         };
         let is_here = held.backend.has_this(&id);
-        if is_here && !asks_what_may_be_lost(requirements, id.loss()) {
-            return Ok(held);
-        }
         let brought = match requirements.asks {
             // To bring it would take a statement of the proxy's own.
             true => Err(CheckoutError::Refused(unknown_counts())),
@@ -216,24 +239,52 @@ impl Session {
         }
     }
 
-    /// An idle or new connection.
+    fn search<'a>(&'a self, requirements: &'a Requirements, random: u64) -> Search<'a> {
+        Search {
+            worker: &self.worker,
+            handle: &self.handle,
+            login: &self.login,
+            session: self.number,
+            capabilities: self.client.capabilities & SHAPING,
+            requirements,
+            random,
+        }
+    }
+
+    /// What most statements find: an idle connection that is as the session needs it, or becomes so with a reset.
+    fn unused_connection(
+        &mut self,
+        requirements: &Requirements,
+        hidden: Option<Place>,
+        random: u64,
+    ) -> Unused {
+        if hidden.is_some() || requirements.asks {
+            return Unused::Found(None);
+        }
+        let Some(mut backend) = self.search(requirements, random).unused() else {
+            return Unused::Found(None);
+        };
+        match self.alignment(requirements).adopt_at_once(&mut backend) {
+            true => Unused::Adopted(Held::new(requirements.hostgroup, backend)),
+            false => Unused::Found(Some(backend)),
+        }
+    }
+
+    /// An idle or new connection; one that was `found` comes first.
     async fn adopt_connection(
         &mut self,
         requirements: &Requirements,
         hidden: Option<Place>,
+        mut found: Option<Box<Backend>>,
+        mut random: u64,
     ) -> Result<Held, CheckoutError> {
         for _ in 0..MAX_DEAD {
-            let search = Search {
-                worker: &self.worker,
-                handle: &self.handle,
-                login: &self.login,
-                session: self.number,
-                capabilities: self.client.capabilities & SHAPING,
-                requirements,
-            };
-            let backend = match hidden {
-                Some(place) => search.connection_of_variables(place)?,
-                None => search.connection(self.diagnostics.previous).await?,
+            let search = self.search(requirements, random);
+            random = self.worker.random();
+            let backend = match (found.take(), hidden) {
+                (Some(found), _) => found,
+                (None, Some(place)) => search.connection_of_variables(place)?,
+                (None, None) => search.connection(self.diagnostics.previous).await?,
             };
             let mut held = Held::new(requirements.hostgroup, backend);
             match self.alignment(requirements).adopt(&mut held).await {

@@ -37,12 +37,14 @@ pub(super) struct Transmission<'a> {
 }
 
 /// An answer that was forwarded whole; what it was is in the backend's scanner.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Traffic {
     pub(super) bytes_sent: u64,
     pub(super) bytes_received: u64,
     /// From sending to the end of the answer.
     pub(super) time: Duration,
+    /// The end of the answer.
+    pub(super) ended: Instant,
 }
 
 /// Why an answer was not forwarded whole.
@@ -81,7 +83,9 @@ pub(super) async fn forward(
     poll_fn(|cx| Poll::Ready(backend.channel.send_or_queue(cx, transmission.bytes)))
         .await
         .map_err(|error| lost(error.into()))?;
-    backend.finish_reset().await.map_err(lost)?;
+    if backend.is_resetting() {
+        poll_fn(|cx| poll_reset(client, backend, watch, cx)).await?;
+    }
     backend.scanner.begin(transmission.shape, transmission.next_seq);
     let mut forwarding = Forwarding {
         client,
@@ -102,11 +106,33 @@ pub(super) async fn forward(
         is_complete: transmission.shape == ResponseShape::None,
     };
     poll_fn(|cx| forwarding.poll(cx, &mut backend.channel)).await?;
+    let ended = Instant::now();
     Ok(Traffic {
         bytes_sent: transmission.bytes.len() as u64,
         bytes_received: forwarding.received,
-        time: started.elapsed(),
+        time: ended - started,
+        ended,
     })
+}
+
+/// Reads the answer to a reset that went ahead of the statement, while the client may go and its session be killed.
+fn poll_reset(
+    client: &mut Client,
+    backend: &mut Backend,
+    watch: &mut Watch<'_>,
+    cx: &mut Context<'_>,
+) -> Poll<Result<(), Broken>> {
+    let lost = |error: BackendError| Broken::Backend {
+        error,
+        is_partial: false,
+    };
+    if let Poll::Ready(finished) = backend.poll_reset(cx) {
+        return Poll::Ready(finished.map_err(lost));
+    }
+    if watch.poll(cx, &Serving::by(backend)).is_ready() {
+        return Poll::Ready(Err(Broken::Killed { is_partial: false }));
+    }
+    client.poll_gone(cx).map(|()| Err(Broken::Client))
 }
 
 struct Forwarding<'a, 'w> {

@@ -78,8 +78,13 @@ impl HeldConnections {
 
     /// Keeps a connection as long as there is a reason to, else gives it back.
     pub(super) fn keep_or_give(&mut self, held: Held, pool: &Pool) {
+        self.keep_or_give_at(held, pool, Instant::now);
+    }
+
+    /// The same, at a time that is known.
+    pub(super) fn keep_or_give_at(&mut self, held: Held, pool: &Pool, now: impl FnOnce() -> Instant) {
         if held.holds.is_empty() {
-            pool.give(held.backend);
+            pool.give_at(held.backend, now());
         } else {
             self.connections.push(held);
         }
@@ -117,7 +122,11 @@ impl HeldConnections {
     }
 
     /// Lets go of what is kept for questions that were not asked in time.
-    pub(super) fn end_brief_holds(&mut self, now: Instant, pool: &Pool) {
+    pub(super) fn end_brief_holds(&mut self, now: impl FnOnce() -> Instant, pool: &Pool) {
+        if self.connections.iter().all(|held| held.until.is_none()) {
+            return;
+        }
+        let now = now();
         if self
             .connections
             .iter()

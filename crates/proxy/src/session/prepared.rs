@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use shardwright_rules::{Destination, Dispatch, Outcome, SentAs, Statement, prepared};
 use shardwright_sql::StatementClass;
-use shardwright_wire::{Command, MysqlError, PrepareOk, ResponseShape, append_packet, errors, write_packet};
+use shardwright_wire::{Command, MysqlError, PrepareOk, ResponseShape, append_packet, errors};
 
 use super::bound_keys::bound_keys;
 use super::checkout_error::CheckoutError;
@@ -17,9 +17,11 @@ use super::repeat::{Patience, Relayed};
 use super::statement::RoutedStatement;
 use super::statement_words::{is_comment_only, other_packets, rejected, unroutable};
 use super::statements::{Circumstances, Decided, LongData, SessionStatement};
+use super::throttled::is_let_through;
 use super::{End, Flow, Session};
 use crate::backend_statements::PreparedText;
 use crate::stats::bump;
+use crate::throttles::Passage;
 
 /// Bytes of a piece of a parameter, so that it fits a packet.
 const PIECE: usize = 8 << 20;
@@ -125,7 +127,7 @@ impl Session {
         sent: &[u8],
         prepared: PrepareOk,
     ) {
-        let schema = held.backend.schema.as_deref();
+        let schema = held.backend.schema.clone();
         let names = self.settings.names.as_ref();
         let key = PreparedText::new(Rc::from(sent), schema, names, self.settings.reading());
         self.remember_prepared(held, key, prepared.statement_id).await;
@@ -150,9 +152,12 @@ impl Session {
 
     /// COM_STMT_EXECUTE.
     pub(super) async fn execute(&mut self, id: u32, flags: u8, block: &[u8], seq: u8) -> Flow {
-        self.close_cursor(id).await;
+        let is_open = |statement: &SessionStatement| statement.cursor.is_some();
+        if self.statements.get(id).is_some_and(is_open) {
+            Box::pin(self.close_cursor(id)).await;
+        }
         let Some(prepared) = self.statements.get_mut(id) else {
-            return self.refuse(seq, &unknown(id, "mysqld_stmt_execute")).await;
+            return Box::pin(self.refuse(seq, &unknown(id, "mysqld_stmt_execute"))).await;
         };
         let executed = Executed {
             parameters: prepared.parameters,
@@ -161,7 +166,7 @@ impl Session {
         };
         let parameters = match ExecuteParameters::split(flags, block, executed) {
             Ok(parameters) => parameters,
-            Err(error) => return self.refuse(seq, &error).await,
+            Err(error) => return Box::pin(self.refuse(seq, &error)).await,
         };
         if let Some(types) = &parameters.types {
             prepared.types = types.to_vec();
@@ -172,7 +177,7 @@ impl Session {
             false => parameters.types_of_nulls(prepared.parameters),
         };
         let Some(types) = types else {
-            return self.refuse(seq, &wrong_arguments()).await;
+            return Box::pin(self.refuse(seq, &wrong_arguments())).await;
         };
         let text = prepared.text.clone();
         let schema = prepared.schema.clone();
@@ -185,11 +190,11 @@ impl Session {
             statement = statement.with_bound(bound);
         }
         if let Some(question) = self.question(&statement, schema.as_deref()) {
-            return self.answer(question, Rows::Binary, seq).await;
+            return Box::pin(self.answer(question, Rows::Binary, seq)).await;
         }
         if prepared::is_text(&statement) || is_comment_only(&statement) {
             let attributes = parameters.as_query_attributes(self.client.has_attributes());
-            return self.execute_text(&text, &attributes, &reading, seq).await;
+            return Box::pin(self.execute_text(&text, &attributes, &reading, seq)).await;
         }
         let outer = std::mem::replace(&mut self.settings.schema, schema);
         let flow = self
@@ -209,24 +214,28 @@ impl Session {
         types: &[u8],
         seq: u8,
     ) -> Flow {
+        self.answered_at = None;
         let decision = self.decide_prepared(id, statement);
         let route = match &decision.outcome {
             Outcome::Route(route) => route,
-            Outcome::Reject(rejection) => return self.reject(seq, rejection).await,
+            Outcome::Reject(rejection) => return Box::pin(self.reject(seq, rejection)).await,
             Outcome::Answer { message } => {
                 if let Err(error) = self.note_pending(statement) {
-                    return self.refuse(seq, &error).await;
+                    return Box::pin(self.refuse(seq, &error)).await;
                 }
-                return self.send_ok(seq, message.as_bytes()).await;
+                return Box::pin(self.send_ok(seq, message.as_bytes())).await;
             }
             Outcome::Own { .. } | Outcome::DeferBegin => {
-                return self.refuse(seq, &not_preparable()).await;
+                return Box::pin(self.refuse(seq, &not_preparable())).await;
             }
         };
         let routed = self.routed_statement(statement, route, None);
-        let _passage = match self.pass(routed.requirements.hostgroup, &routed.effects).await? {
-            Ok(passage) => passage,
-            Err(error) => return self.refuse(seq, &error).await,
+        let _passage = match is_let_through(&routed.effects) {
+            true => Passage::default(),
+            false => match Box::pin(self.pass(routed.requirements.hostgroup, &routed.effects)).await? {
+                Ok(passage) => passage,
+                Err(error) => return Box::pin(self.refuse(seq, &error)).await,
+            },
         };
         let execution = Execution {
             id,
@@ -237,7 +246,7 @@ impl Session {
         };
         let mut patience = Patience::default();
         while let Relayed::NotRun = self.execute_once(&routed, &execution, &patience).await? {
-            self.wait_for_change(route.hostgroup, &mut patience).await;
+            Box::pin(self.wait_for_change(route.hostgroup, &mut patience)).await;
         }
         Ok(())
     }
@@ -253,14 +262,23 @@ impl Session {
         let statement = routed.statement;
         let mut held = match self.obtain(routed).await {
             Ok(held) => held,
-            Err(error) => return self.not_checked_out(error, seq).await.map(|()| Relayed::Done),
+            Err(error) => {
+                let told = Box::pin(self.not_checked_out(error, seq)).await;
+                return told.map(|()| Relayed::Done);
+            }
         };
         self.note_table_change(statement.shape());
-        let server_id = match self.prepared_on(&mut held, id, statement, route).await {
+        let key = self.prepared_text(&held, id, statement, route);
+        let prepared = match held.backend.statements.get(&key) {
+            Some(server_id) => Ok(server_id),
+            None => Box::pin(self.prepare_on(&mut held, key)).await,
+        };
+        let server_id = match prepared {
             Ok(server_id) => server_id,
             Err(error) => {
                 self.return_unused(held, &error);
-                return self.not_checked_out(error, seq).await.map(|()| Relayed::Done);
+                let told = Box::pin(self.not_checked_out(error, seq)).await;
+                return told.map(|()| Relayed::Done);
             }
         };
         let takes_attributes = held.backend.takes_attributes();
@@ -273,7 +291,8 @@ impl Session {
         );
         if next_seq != seq {
             self.held.keep_or_give(held, &self.worker.pool);
-            return self.refuse(seq, &other_packets()).await.map(|()| Relayed::Done);
+            let told = Box::pin(self.refuse(seq, &other_packets())).await;
+            return told.map(|()| Relayed::Done);
         }
         let file = local_file(statement);
         let repeats = self.repeats(&held, &routed.requirements, routed.statement.shape(), patience);
@@ -293,8 +312,8 @@ impl Session {
                 Ok(Relayed::Done)
             }
             Err(broken) => {
-                self.not_relayed(broken, held, repeats, routed.statement.shape(), seq)
-                    .await
+                let shape = routed.statement.shape();
+                Box::pin(self.not_relayed(broken, held, repeats, shape, seq)).await
             }
         }
     }
@@ -332,32 +351,37 @@ impl Session {
         dispatch
     }
 
-    /// The server's number of a statement on this connection, where it is prepared if it is not.
-    async fn prepared_on(
-        &mut self,
-        held: &mut Held,
+    /// What a connection has to have prepared for an execution.
+    fn prepared_text(
+        &self,
+        held: &Held,
         id: u32,
         statement: &Statement<'_>,
         route: &Destination,
-    ) -> Result<u32, CheckoutError> {
-        let reading = self.statements.get(id).map(|prepared| prepared.reading.clone());
-        let reading = reading.unwrap_or_default();
-        let sent = self.sent_text(statement, route);
-        let sent = sent.as_deref().unwrap_or(statement.text());
-        let key = PreparedText::new(
-            Rc::from(sent),
-            held.backend.schema.as_deref(),
+    ) -> PreparedText {
+        let prepared = self.statements.get(id);
+        let sent = match (self.sent_text(statement, route), prepared) {
+            (Some(sent), _) => Rc::from(&*sent),
+            (None, Some(prepared)) => prepared.text.clone(),
+            (None, None) => Rc::from(statement.text()),
+        };
+        PreparedText::new(
+            sent,
+            held.backend.schema.clone(),
             self.settings.names.as_ref(),
-            reading.clone(),
-        );
-        if let Some(server_id) = held.backend.statements.get(&key) {
-            return Ok(server_id);
-        }
-        if reading != self.settings.reading() {
+            prepared
+                .map(|prepared| prepared.reading.clone())
+                .unwrap_or_default(),
+        )
+    }
+
+    /// Prepares a statement on a connection; the server's number of it.
+    async fn prepare_on(&mut self, held: &mut Held, key: PreparedText) -> Result<u32, CheckoutError> {
+        if key.reading != self.settings.reading() {
             return Err(CheckoutError::Refused(read_otherwise()));
         }
         let outcome = self
-            .exchange_waiting(&mut held.backend, Command::StmtPrepare(sent))
+            .exchange_waiting(&mut held.backend, Command::StmtPrepare(&key.text))
             .await?;
         if let Some(error) = outcome.error {
             return Err(CheckoutError::Refused(error));
@@ -401,10 +425,10 @@ impl Session {
                 append_packet(&mut bytes, &mut 0, |out| command.encode(out));
             }
         }
-        let mut payload = Vec::new();
-        parameters.encode(server_id, types, takes_attributes, &mut payload);
         let mut seq = 0;
-        write_packet(&mut bytes, &mut seq, &payload);
+        append_packet(&mut bytes, &mut seq, |out| {
+            parameters.encode(server_id, types, takes_attributes, out);
+        });
         Packets { bytes, next_seq: seq }
     }
 

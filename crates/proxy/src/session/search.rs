@@ -44,6 +44,8 @@ pub(super) struct Search<'a> {
     /// Capabilities of the client that the connection must have.
     pub(super) capabilities: CapabilityFlags,
     pub(super) requirements: &'a Requirements,
+    /// By which the first member is picked.
+    pub(super) random: u64,
 }
 
 impl Search<'_> {
@@ -81,6 +83,13 @@ impl Search<'_> {
         )))
     }
 
+    /// An idle connection to a member that serves now.
+    pub(super) fn unused(&self) -> Option<Box<Backend>> {
+        let group = self.login.snapshot.hostgroups.get(&self.requirements.hostgroup)?;
+        let member = group.pick(self.random, false, &self.requirements.not_on)?;
+        self.idle(member.runtime.number, None)
+    }
+
     /// Why nobody serves in the hostgroup, as far as a monitor knows.
     fn nobody_serves(&self) -> String {
         let configuration = &self.login.snapshot.configuration;
@@ -102,7 +111,11 @@ impl Search<'_> {
     ) -> Result<Result<Box<Backend>, String>, CheckoutError> {
         let mut reason = None;
         for attempt in 0..=group.members.len() {
-            let random = self.worker.random();
+            // Whoever looked for an idle connection before has looked at the same member: it gets its share whether it has one or not.
+            let random = match even_avoided && attempt == 0 {
+                true => self.random,
+                false => self.worker.random(),
+            };
             let not_on = &self.requirements.not_on;
             let avoided = || {
                 group
@@ -185,6 +198,7 @@ impl Search<'_> {
         member: &Arc<MemberRuntime>,
         deadline: Instant,
     ) -> Result<Box<Backend>, NotConnected> {
+        let has_schema = self.requirements.schema.is_some();
         loop {
             if let Some(backend) = self.idle(member.number, None) {
                 return Ok(backend);
@@ -196,16 +210,17 @@ impl Search<'_> {
             if self.worker.pool.evict(member.number) {
                 continue;
             }
-            let _counted = WaitingCount::new(member);
-            let line = self.worker.pool.wait(member.number);
-            self.worker
-                .shared
-                .workers()
-                .iter()
-                .for_each(|worker| worker.release(member.number));
+            let open = self.worker.pool.open(member.number);
+            let _counted = WaitingCount::new(member, open == 0);
+            let line = self.worker.pool.wait(member.number, self.key(has_schema));
+            if open < member.share_of_worker() {
+                self.ask_other_workers(member.number);
+            }
             tokio::select! {
                 biased;
-                () = line.given() => {}
+                given = line.given() => if let Some(backend) = given {
+                    return Ok(backend);
+                },
                 permit = member.permits.clone().acquire_owned() => match permit {
                     Ok(permit) => return self.connect(member, permit).await,
                     Err(_closed) => return Err(NotConnected::Full),
@@ -214,6 +229,13 @@ impl Search<'_> {
                 () = self.handle.ordered() => return Err(NotConnected::Killed),
             }
         }
+    }
+
+    /// Has other workers close a connection that they do not need.
+    fn ask_other_workers(&self, member: u64) {
+        let workers = self.worker.shared.workers().iter().enumerate();
+        let others = workers.filter(|(place, _)| *place != self.worker.place);
+        others.for_each(|(_, worker)| worker.release(member));
     }
 
     async fn connect(
@@ -240,6 +262,7 @@ impl Search<'_> {
             allow_public_key_retrieval: self.worker.shared.allow_public_key_retrieval,
             schema: self.requirements.schema.clone(),
             permit,
+            counted: Some(self.worker.pool.count(member)),
             serial: self.worker.next_number(),
             scratch: self.worker.scratch.clone(),
         };
@@ -278,17 +301,27 @@ fn is_about_login(error: &MysqlError) -> bool {
 }
 
 /// Counts a session among those that wait for a connection to a member.
-struct WaitingCount<'a>(&'a MemberRuntime);
+struct WaitingCount<'a> {
+    member: &'a MemberRuntime,
+    is_starving: bool,
+}
 
 impl<'a> WaitingCount<'a> {
-    fn new(member: &'a MemberRuntime) -> Self {
+    /// `is_starving`: its worker has no connection.
+    fn new(member: &'a MemberRuntime, is_starving: bool) -> Self {
         member.waiting.fetch_add(1, Ordering::Relaxed);
-        Self(member)
+        if is_starving {
+            member.starving.fetch_add(1, Ordering::Relaxed);
+        }
+        Self { member, is_starving }
     }
 }
 
 impl Drop for WaitingCount<'_> {
     fn drop(&mut self) {
-        self.0.waiting.fetch_sub(1, Ordering::Relaxed);
+        self.member.waiting.fetch_sub(1, Ordering::Relaxed);
+        if self.is_starving {
+            self.member.starving.fetch_sub(1, Ordering::Relaxed);
+        }
     }
 }

@@ -26,6 +26,11 @@ enum Waited {
     TooLong,
 }
 
+/// Whether nothing holds a statement up that has these effects.
+pub(super) fn is_let_through(effects: &Effects) -> bool {
+    effects.throttles.is_empty() && effects.delay_ms.unwrap_or(0) == 0
+}
+
 impl Session {
     /// Waits as rules and throttles say. What is given back is the statement's place among those that may run at once.
     ///

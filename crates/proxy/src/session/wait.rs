@@ -30,13 +30,20 @@ impl Session {
             .occupy_only(self.held.hostgroups_with(Holds::UNFINISHED));
         let limit = self.worker.shared.limits.idle_timeout;
         let idle_for = self.settings.wait_timeout.map_or(limit, |own| own.min(limit));
-        let idle_until = Instant::now() + idle_for;
-        let woken = poll_fn(|cx| self.poll_command(cx, idle_until)).await;
+        let began = self.answered_at.take().unwrap_or_else(Instant::now);
+        let mut now = Some(began);
+        let woken = poll_fn(|cx| self.poll_command(cx, began + idle_for, now.take())).await;
         self.handle.deadline.set(None);
         woken
     }
 
-    fn poll_command(&mut self, cx: &mut Context<'_>, idle_until: Instant) -> Poll<Woken> {
+    /// `now`: where it is known, as when a wait begins.
+    fn poll_command(
+        &mut self,
+        cx: &mut Context<'_>,
+        idle_until: Instant,
+        now: Option<Instant>,
+    ) -> Poll<Woken> {
         let limit = self.worker.shared.limits.max_packet;
         let Client { channel, frame, .. } = &mut self.client;
         if let Some(order) = self.handle.take_order() {
@@ -60,13 +67,13 @@ impl Session {
             let error = errors::SERVER_SHUTDOWN.with("Server shutdown in progress");
             return Poll::Ready(refused(error, 0));
         }
-        let now = Instant::now();
+        let now = now.unwrap_or_else(Instant::now);
         if idle_until <= now {
             let error = errors::CLIENT_INTERACTION_TIMEOUT
                 .with("The client was disconnected by the server because of inactivity.");
             return Poll::Ready(refused(error, 0));
         }
-        self.held.end_brief_holds(now, &self.worker.pool);
+        self.held.end_brief_holds(|| now, &self.worker.pool);
         // A server that ends a session closes its connection: so does the proxy where the session had more there than what
         // can be repeated.
         let lost = self.held.poll_lost(cx) - Holds::REPEATABLE;
@@ -100,7 +107,7 @@ impl Session {
             ));
             return refused(error, frame.next_seq());
         }
-        self.held.end_brief_holds(Instant::now(), &self.worker.pool);
+        self.held.end_brief_holds(Instant::now, &self.worker.pool);
         Woken::Command
     }
 }

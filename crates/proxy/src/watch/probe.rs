@@ -165,6 +165,7 @@ impl Probe {
             allow_public_key_retrieval: watcher.shared.allow_public_key_retrieval,
             schema: None,
             permit,
+            counted: None,
             serial: watcher.next_number(),
             scratch: watcher.scratch.clone(),
         };
