@@ -1,5 +1,6 @@
 //! From rows to a configuration: what the engine runs after it has loaded the tables.
 
+mod clusters;
 mod firewall;
 mod hostgroups;
 mod rules;

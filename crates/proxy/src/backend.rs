@@ -22,9 +22,10 @@ use tokio::sync::OwnedSemaphorePermit;
 use self::reset::Ahead;
 use crate::backend_statements::BackendStatements;
 use crate::channel::{Channel, Frame, ReadError, Scratch};
+use crate::counted::Counted;
 use crate::insert_id::{InsertId, Loss};
 use crate::members::MemberRuntime;
-use crate::pool::Counted;
+use crate::pool_key::PoolKey;
 use crate::reading::is_read_in;
 use crate::set_names::SetNames;
 use crate::socket::Socket;
@@ -51,29 +52,6 @@ pub(crate) const BASE: CapabilityFlags = capability::REQUIRED
     .union(CapabilityFlags::CLIENT_TRANSACTIONS)
     .union(CapabilityFlags::CLIENT_LOCAL_FILES)
     .union(CapabilityFlags::CLIENT_PLUGIN_AUTH);
-
-/// What a connection must be for a session to use it.
-#[derive(Clone, Debug, Eq)]
-pub(crate) struct PoolKey {
-    pub(crate) user: Arc<str>,
-    /// The part of [`SHAPING`] that the client has.
-    pub(crate) shaping: CapabilityFlags,
-    /// Collation of the login.
-    pub(crate) collation: u8,
-    /// Whether a schema is selected: none can be unselected.
-    pub(crate) has_schema: bool,
-}
-
-impl PartialEq for PoolKey {
-    /// Asked for every statement, nearly always of two keys with one user.
-    fn eq(&self, other: &Self) -> bool {
-        let is_same = Arc::ptr_eq(&self.user, &other.user) || self.user == other.user;
-        is_same
-            && self.shaping == other.shaping
-            && self.collation == other.collation
-            && self.has_schema == other.has_schema
-    }
-}
 
 /// Why a server cannot be talked to.
 #[derive(Debug, thiserror::Error)]

@@ -5,9 +5,10 @@ use std::sync::Arc;
 
 use shardwright_wire::{Command, errors};
 
-use crate::backend::{Backend, Connect, PoolKey};
+use crate::backend::{Backend, Connect};
 use crate::kill::KillScope;
 use crate::members::MemberRuntime;
+use crate::pool_key::PoolKey;
 use crate::snapshot::UserEntry;
 use crate::worker::Worker;
 

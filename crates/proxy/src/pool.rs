@@ -10,9 +10,11 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
-use crate::backend::{Backend, PoolKey};
+use crate::backend::Backend;
+use crate::counted::Counted;
 use crate::insert_id::InsertId;
 use crate::members::MemberRuntime;
+use crate::pool_key::PoolKey;
 
 /// A connection that was idle for this long is not used all the time.
 const SPARE: Duration = Duration::from_millis(10);
@@ -51,31 +53,6 @@ struct Waiter {
     /// One that was handed over.
     given: RefCell<Option<Box<Backend>>>,
     called: Notify,
-}
-
-/// Counts a connection among those that its worker has, as long as it exists.
-pub(crate) struct Counted {
-    open: Rc<Cell<usize>>,
-    member: Arc<MemberRuntime>,
-}
-
-impl Counted {
-    fn new(open: Rc<Cell<usize>>, member: Arc<MemberRuntime>) -> Self {
-        if open.get() == 0 {
-            member.workers.fetch_add(1, Ordering::Relaxed);
-        }
-        open.set(open.get() + 1);
-        Self { open, member }
-    }
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        self.open.set(self.open.get() - 1);
-        if self.open.get() == 0 {
-            self.member.workers.fetch_sub(1, Ordering::Relaxed);
-        }
-    }
 }
 
 impl MemberPool {

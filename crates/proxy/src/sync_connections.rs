@@ -14,9 +14,10 @@ use rustc_hash::FxHashMap;
 use shardwright_wire::{CapabilityFlags, ClientSecret};
 use tokio::sync::Semaphore;
 
-use crate::backend::{Backend, Connect, PoolKey};
+use crate::backend::{Backend, Connect};
 use crate::channel::Scratch;
 use crate::members::MemberRuntime;
+use crate::pool_key::PoolKey;
 use crate::tls::Loaded;
 
 /// Questions that are asked of one server at once, by one worker.

@@ -319,11 +319,9 @@ impl ResponseScanner {
 
     /// A packet has come at once; nothing of it is kept.
     fn on_whole(&mut self, payload: &[u8]) -> Result<ScanEvent, ScanError> {
-        if !self.class.is_captured() {
-            return self.decide(&[]);
-        }
-        self.is_cut = payload.len() > CAPTURE_LIMIT;
-        let event = self.decide(&payload[..payload.len().min(CAPTURE_LIMIT)]);
+        let limit = CAPTURE_LIMIT * usize::from(self.class.is_captured());
+        self.is_cut = limit > 0 && payload.len() > limit;
+        let event = self.decide(&payload[..payload.len().min(limit)]);
         self.is_cut = false;
         event
     }

@@ -55,7 +55,10 @@ fn verdicts(measured: &[Measured<'_>]) -> Table {
     table
 }
 
-const COLUMNS: [(&str, fn(&Sample) -> f64); 6] = [
+/// A column: its head, and the figure.
+type Column = (&'static str, fn(&Sample) -> f64);
+
+const COLUMNS: [Column; 6] = [
     ("per s", Sample::per_second),
     ("proxy CPU µs", |sample| sample.proxy_us),
     ("server CPU µs", |sample| sample.server_us),

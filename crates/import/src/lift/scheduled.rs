@@ -8,7 +8,7 @@ use shardwright_rules::{
 };
 
 use super::Lift;
-use super::hostgroups::Clusters;
+use super::clusters::Clusters;
 use crate::codes::{REFUSED, UNMODELLED};
 use crate::scheduled::Scheduled;
 

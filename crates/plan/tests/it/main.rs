@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod applying;
+mod comments;
 mod diffs;
 mod fixtures;
 mod folding;

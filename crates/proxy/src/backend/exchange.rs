@@ -163,9 +163,10 @@ mod tests {
     use tokio::net::UnixStream;
 
     use super::*;
-    use crate::backend::{BASE, PoolKey};
+    use crate::backend::BASE;
     use crate::channel::Scratch;
     use crate::members::{MemberRegistry, member_of_tests};
+    use crate::pool_key::PoolKey;
 
     /// A connection, and the server's end of it.
     fn connected() -> (Backend, UnixStream) {

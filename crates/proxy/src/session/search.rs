@@ -14,12 +14,13 @@ use super::diagnostics::Previous;
 use super::hidden_variables::{Place, lost};
 use super::login::Login;
 use super::requirements::Requirements;
-use crate::backend::{Backend, Connect, ConnectFailure, PoolKey};
+use crate::backend::{Backend, Connect, ConnectFailure};
 use crate::descriptors;
 use crate::hostgroup_members::HostgroupMembers;
 use crate::kill::interrupted;
 use crate::members::MemberRuntime;
 use crate::pool::Preference;
+use crate::pool_key::PoolKey;
 use crate::session_handle::SessionHandle;
 use crate::worker::Worker;
 

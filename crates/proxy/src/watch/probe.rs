@@ -10,8 +10,9 @@ use tokio::time::sleep;
 
 use super::questions;
 use super::watcher::{HURRIED_INTERVAL, Watched, Watcher};
-use crate::backend::{Backend, BackendError, Connect, ConnectFailure, PoolKey};
+use crate::backend::{Backend, BackendError, Connect, ConnectFailure};
 use crate::members::MemberRuntime;
+use crate::pool_key::PoolKey;
 use crate::throttles::Measures;
 
 /// Time for a look, its connection included.

@@ -83,10 +83,11 @@ fn a_paused_server_answers_when_it_is_resumed() {
     let server = MariaDb::start(Options::default()).unwrap();
     let mut connection = server.root().unwrap();
     server.pause().unwrap();
-    let answer = thread::spawn(move || text_rows(&mut connection, "SELECT 1"));
     let state =
         |server: &MariaDb| std::fs::read_to_string(format!("/proc/{}/stat", server.process_id())).unwrap();
     eventually(PATIENCE, || state(&server).contains(") T "));
+    // Not before it stands still: it could still answer.
+    let answer = thread::spawn(move || text_rows(&mut connection, "SELECT 1"));
     assert!(!answer.is_finished());
     server.resume().unwrap();
     assert_eq!(cells(answer.join().unwrap().unwrap()), ["1"]);

@@ -26,8 +26,7 @@ object! {
         "The rules in the order of evaluation.",
         "a list of rules",
         Shaped::Definition("rule"),
-    )
-    .needed();
+    );
     FAST_ROUTING: List = list(
         holders::FAST_ROUTING,
         "Rows of ProxySQL's fast routing: where sessions of a user and schema go behind the rules.",

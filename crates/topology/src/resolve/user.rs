@@ -28,7 +28,7 @@ object! {
     .or(Role::Writer)
     .page("See [Users who only read](#users-who-only-read).");
     SERVER: Text = text("server", "The server of its cluster that takes its statements, alone.")
-        .page("Not beside `role`. See [Users of one server](#users-of-one-server).");
+        .page("Not beside `role: reader`. See [Users of one server](#users-of-one-server).");
     READS_ONLY: Bool = boolean(
         "reads_only",
         "Whether an account with `role: reader` is refused what is not a read, and reads from readers everywhere. With false, the role only chooses where statements go that nothing else places.",
@@ -136,7 +136,8 @@ fn server(
     context: &mut Context<'_>,
 ) -> Option<u32> {
     let name = object.get(&user::SERVER, context)?;
-    if object.has(&user::ROLE) {
+    // The default may be written down.
+    if object.get(&user::ROLE, context) != Role::Writer {
         let message = "`server` names the one server that takes the statements, so `role` says nothing";
         object.error(NOT_TOGETHER, message, object.key_span(&user::ROLE), context);
     }
