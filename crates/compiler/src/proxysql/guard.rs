@@ -97,7 +97,10 @@ pub(super) fn report_late_guards(program: &Program, guards: &[DraftRule], report
 
 /// Whether the first raw rules have written ids before which the project's range has no room for so many rules.
 pub(super) fn would_renumber(order: &[ListEntry<'_>], guards: usize, first_id: u32) -> bool {
-    let Some(ListEntry::Block(block)) = order.first() else {
+    // A block that has nothing but rows of fast routing has no place among rules.
+    let has_rules =
+        |entry: &&ListEntry<'_>| !matches!(entry, ListEntry::Block(block) if block.rules.is_empty());
+    let Some(ListEntry::Block(block)) = order.iter().find(has_rules) else {
         return false;
     };
     let before = block.rules.iter().take_while(|row| row.rule_id.is_none()).count();
