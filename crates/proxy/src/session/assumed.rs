@@ -22,7 +22,7 @@ impl Session {
         held: &mut Held,
         routed: &RoutedStatement<'_>,
     ) -> Result<(), CheckoutError> {
-        for table in &routed.assumed {
+        for table in routed.assumed {
             let era = self.era();
             let hostgroup = held.hostgroup;
             if self

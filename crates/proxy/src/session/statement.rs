@@ -27,9 +27,9 @@ use super::{Flow, Session};
 pub(super) struct RoutedStatement<'a> {
     pub(super) statement: &'a Statement<'a>,
     pub(super) requirements: Requirements,
-    pub(super) effects: Effects,
+    pub(super) effects: &'a Effects,
     /// Tables that must be base tables.
-    pub(super) assumed: Vec<AssumedTable>,
+    pub(super) assumed: &'a [AssumedTable],
     pub(super) set: Option<SetPlan>,
     pub(super) ending: Ending,
 }
@@ -192,7 +192,7 @@ impl Session {
             return self.refuse(seq, &other_packets()).await;
         }
         // Its place among those that may run at once is kept until the client has the answer.
-        let _passage = match self.pass(routed.requirements.hostgroup, &routed.effects).await? {
+        let _passage = match self.pass(routed.requirements.hostgroup, routed.effects).await? {
             Ok(passage) => passage,
             Err(error) => return self.refuse(seq, &error).await,
         };
@@ -263,13 +263,13 @@ impl Session {
     pub(super) fn routed_statement<'a>(
         &self,
         statement: &'a Statement<'a>,
-        route: &Destination,
+        route: &'a Destination,
         set: Option<SetPlan>,
     ) -> RoutedStatement<'a> {
         let requirements = self.requirements(statement, route);
         RoutedStatement {
-            assumed: route.assumed.clone(),
-            effects: route.effects.clone(),
+            assumed: &route.assumed,
+            effects: &route.effects,
             ending: ending(statement, requirements.asks),
             requirements,
             statement,
