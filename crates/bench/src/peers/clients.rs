@@ -3,15 +3,12 @@
 use super::checks::{Bound, Check};
 use super::samples::{Sample, by_round, of_target};
 use super::stage::{Cores, Stage};
-use super::targets::{FLOOR, HAPROXY, PROXYSQL, SHARDWRIGHT, Target};
+use super::targets::{FLOOR, HAPROXY, PLENTY, PROXYSQL, SHARDWRIGHT, Target};
 use super::turns::sysbench;
 use super::{Outcome, Row};
 use crate::BenchError;
 use crate::bundled::Setup;
 use crate::sysbench::Load;
-
-/// Server connections that a proxy may have, where that is no matter.
-const PLENTY: u32 = 1_000;
 
 pub(super) const SIXTEEN: Row = Row {
     name: "clients-16",
@@ -55,13 +52,7 @@ pub(super) const SHARED: Row = Row {
 
 fn all(stage: &Stage<'_>, clients: u32) -> Result<Vec<Sample>, BenchError> {
     let server = stage.server(Cores::All, clients, PLENTY)?;
-    let mut targets = vec![
-        stage.direct(&server),
-        stage.floor(&server)?,
-        stage.haproxy(&server, None)?,
-    ];
-    targets.extend(stage.proxysql(&server, PLENTY)?);
-    targets.push(stage.shardwright(&server, Setup::default())?);
+    let targets = stage.everybody(&server)?;
     stage.turns(&server, &targets, sysbench(&server.client, &Load::text()))
 }
 

@@ -36,9 +36,7 @@ pub(super) const TLS: Row = Row {
 
 fn plain(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
     let server = stage.server(Cores::All, CLIENTS, 1_000)?;
-    let mut targets = vec![stage.floor(&server)?, stage.haproxy(&server, None)?];
-    targets.extend(stage.proxysql(&server, 1_000)?);
-    targets.push(stage.shardwright(&server, Setup::default())?);
+    let targets = stage.proxies(&server)?;
     let scripts = Scripts::new()?;
     let load = scripts.connects();
     let samples = stage.turns(&server, &targets, sysbench(&server.client, &load))?;

@@ -8,7 +8,7 @@ use super::targets::{DIRECT, FLOOR, HAPROXY, PROXYSQL, SHARDWRIGHT};
 use super::turns::sysbench;
 use super::{Outcome, Row};
 use crate::BenchError;
-use crate::bundled::{SCHEMA, Setup};
+use crate::bundled::SCHEMA;
 use crate::sysbench::Scripts;
 
 /// Clients that insert.
@@ -28,13 +28,7 @@ fn bulk(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
     server.maria.run(format!(
         "CREATE TABLE {SCHEMA}.bulk (id BIGINT PRIMARY KEY AUTO_INCREMENT, c CHAR(100) NOT NULL)"
     ))?;
-    let mut targets = vec![
-        stage.direct(&server),
-        stage.floor(&server)?,
-        stage.haproxy(&server, None)?,
-    ];
-    targets.extend(stage.proxysql(&server, 1_000)?);
-    targets.push(stage.shardwright(&server, Setup::default())?);
+    let targets = stage.everybody(&server)?;
     let scripts = Scripts::new()?;
     let load = scripts.bulk_inserts(ROWS);
     let samples = stage.turns(&server, &targets, sysbench(&server.client, &load))?;

@@ -3,15 +3,12 @@
 use super::checks::{Bound, Check};
 use super::samples::by_round;
 use super::stage::{Cores, Stage};
-use super::targets::{DIRECT, FLOOR, HAPROXY, PROXYSQL, SHARDWRIGHT};
+use super::targets::{DIRECT, FLOOR, HAPROXY, PLENTY, PROXYSQL, SHARDWRIGHT};
 use super::turns::sysbench;
 use super::{Outcome, Row};
 use crate::BenchError;
 use crate::bundled::Setup;
 use crate::sysbench::{Load, Scripts};
-
-/// Server connections that a proxy may have, where that is no matter.
-const PLENTY: u32 = 1_000;
 
 pub(super) const TEXT: Row = Row {
     name: "pinned-text",
@@ -36,13 +33,7 @@ pub(super) const GROWTH: Row = Row {
 
 fn over_floor(stage: &Stage<'_>, load: &Load, must: f64, stretch: f64) -> Result<Outcome, BenchError> {
     let server = stage.server(Cores::One, 1, PLENTY)?;
-    let mut targets = vec![
-        stage.direct(&server),
-        stage.floor(&server)?,
-        stage.haproxy(&server, None)?,
-    ];
-    targets.extend(stage.proxysql(&server, PLENTY)?);
-    targets.push(stage.shardwright(&server, Setup::default())?);
+    let targets = stage.everybody(&server)?;
     let samples = stage.turns(&server, &targets, sysbench(&server.client, load))?;
     let added = |target: &str| {
         let over = by_round(&samples, |round| {

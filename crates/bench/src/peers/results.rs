@@ -16,7 +16,6 @@ use super::threads::failed;
 use super::turns::{Done, sysbench};
 use super::{Outcome, Row};
 use crate::BenchError;
-use crate::bundled::Setup;
 use crate::group_status::resident_kib;
 use crate::sysbench::Scripts;
 use crate::wire_client::{ClientError, Security, WireClient};
@@ -44,9 +43,7 @@ pub(super) const LONG: Row = Row {
 
 fn large(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
     let server = stage.server(Cores::All, CLIENTS, 1_000)?;
-    let mut targets = vec![stage.floor(&server)?, stage.haproxy(&server, None)?];
-    targets.extend(stage.proxysql(&server, 1_000)?);
-    targets.push(stage.shardwright(&server, Setup::default())?);
+    let targets = stage.proxies(&server)?;
     let scripts = Scripts::new()?;
     let load = scripts.results(ROWS);
     let samples = stage.turns(&server, &targets, sysbench(&server.client, &load))?;
@@ -67,13 +64,7 @@ fn large(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
 
 fn long(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
     let server = stage.server(Cores::One, 1, 1_000)?;
-    let mut targets = vec![
-        stage.direct(&server),
-        stage.floor(&server)?,
-        stage.haproxy(&server, None)?,
-    ];
-    targets.extend(stage.proxysql(&server, 1_000)?);
-    targets.push(stage.shardwright(&server, Setup::default())?);
+    let targets = stage.everybody(&server)?;
     let core = stage.plan.core as usize;
     let samples = stage.turns(&server, &targets, |target, _| read(target, core))?;
     let added = |target: &str| {

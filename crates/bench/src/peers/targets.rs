@@ -16,6 +16,8 @@ pub(super) const HAPROXY: &str = "HAProxy";
 pub(super) const PROXYSQL: &str = "ProxySQL";
 pub(super) const SHARDWRIGHT: &str = "shardwright";
 
+/// Server connections that a proxy may have, where that is no matter.
+pub(super) const PLENTY: u32 = 1_000;
 /// Clients that any proxy lets in.
 pub(super) const MOST_CLIENTS: u32 = 12_000;
 
@@ -59,6 +61,21 @@ impl Target {
 
 /// The peers of a row, each with a thread for each of the server's cores.
 impl Stage<'_> {
+    /// The floor and all proxies, none of which has rules.
+    pub(super) fn proxies(&self, server: &Server) -> Result<Vec<Target>, BenchError> {
+        let mut targets = vec![self.floor(server)?, self.haproxy(server, None)?];
+        targets.extend(self.proxysql(server, PLENTY)?);
+        targets.push(self.shardwright(server, Setup::default())?);
+        Ok(targets)
+    }
+
+    /// The server alone, and the same.
+    pub(super) fn everybody(&self, server: &Server) -> Result<Vec<Target>, BenchError> {
+        let mut targets = vec![self.direct(server)];
+        targets.extend(self.proxies(server)?);
+        Ok(targets)
+    }
+
     pub(super) fn direct(&self, server: &Server) -> Target {
         let maria = &server.maria;
         Target {
