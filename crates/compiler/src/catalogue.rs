@@ -2,7 +2,9 @@
 //!
 //! Benchmarks measure these, and prices name their kinds; so a pattern of a new kind is added here.
 
-use shardwright_rules::{CommentForm, EngineRule, InShards, KeyKind, Modifiers, PatternKind, RegexEngine};
+use shardwright_rules::{
+    CommentForm, EngineRule, InShards, KeyKind, KeyValue, Modifiers, PatternKind, RegexEngine,
+};
 
 use crate::draft::{digest_rule, text_rule};
 use crate::engine_rules::{self, incomplete};
@@ -92,9 +94,26 @@ pub fn catalogue(regex: RegexEngine) -> Vec<CataloguePattern> {
     ] {
         add(kind, name, text_rule(pattern), &keys);
     }
+    if let Some(other) = key.other_than(&KeyValue::Integer(17)) {
+        add(PatternKind::Hint, "other key", text_rule(other), &keys);
+    }
     if let Some(usual) = key.usual(wording) {
         add(PatternKind::Usual, "usual", text_rule(usual.pattern), &keys);
+        if usual.has_one_key {
+            let reads = EngineRule {
+                re_modifiers: Modifiers::default(),
+                ..text_rule(usual.reads)
+            };
+            add(PatternKind::Select, "usual read", reads, &keys);
+        }
     }
+    let literals = [["", "'x'", ""], ["", "-/", ""], ["", "a-", ";"]];
+    add(
+        PatternKind::Usual,
+        "no comment",
+        text_rule(wording.bare()),
+        &literals,
+    );
     let names = [
         ["/* tenant=1 */ SELECT ", "shop.a ", ""],
         ["/* tenant=1 */ SELECT ", "'x' ", "shop.a"],

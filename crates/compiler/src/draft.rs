@@ -28,6 +28,8 @@ pub(crate) struct Draft {
     rare: HashSet<ChainRef>,
     /// Chains whose rules stand in parts, each in front of the chain that it leads to.
     woven: HashSet<ChainRef>,
+    /// Chains that rules of flag 0 lead to which are no part of the draft.
+    entered: Vec<ChainRef>,
 }
 
 /// A chain: rules of one `flag_in`, in order.
@@ -209,6 +211,7 @@ impl Draft {
             branches: HashSet::new(),
             rare: HashSet::new(),
             woven: HashSet::new(),
+            entered: Vec::new(),
         }
     }
 
@@ -299,6 +302,11 @@ impl Draft {
         self.woven.insert(chain);
     }
 
+    /// Says that a rule leads to this chain which stands in front of those of the first chain and is no part of the draft.
+    pub(crate) fn enter(&mut self, chain: ChainRef) {
+        self.entered.push(chain);
+    }
+
     /// Adds a rule to the end of a chain.
     pub(crate) fn push(&mut self, chain: ChainRef, rule: DraftRule) {
         self.chains[chain.0].rules.push(rule);
@@ -331,7 +339,7 @@ impl Draft {
         while let Some(Reverse(((is_rare, wanted, _), at, from))) = ready.pop() {
             let stretch = self.stretch(order[at], from);
             let rules = &self.get(stretch.chain).rules;
-            for target in rules[stretch.rules.clone()].iter().flat_map(targets) {
+            for target in self.leads_to(stretch.chain, stretch.rules.clone()) {
                 let target = place[&target];
                 waits_for[target] -= 1;
                 if waits_for[target] == 0 {
@@ -389,7 +397,17 @@ impl Draft {
 
     /// Jump targets of a chain in the order of its rules; the depth-first walk takes the last one first.
     fn targets(&self, chain: ChainRef) -> Vec<ChainRef> {
-        self.get(chain).rules.iter().flat_map(targets).collect()
+        self.leads_to(chain, 0..self.get(chain).rules.len())
+    }
+
+    /// Jump targets of some rules of a chain.
+    fn leads_to(&self, chain: ChainRef, rules: Range<usize>) -> Vec<ChainRef> {
+        let in_front = match chain == Self::START && rules.start == 0 {
+            true => &self.entered[..],
+            false => &[],
+        };
+        let rules = self.get(chain).rules[rules].iter();
+        in_front.iter().copied().chain(rules.flat_map(targets)).collect()
     }
 
     /// The rules of a chain, taken out.

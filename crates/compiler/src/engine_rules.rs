@@ -36,7 +36,7 @@ mod user_map;
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use shardwright_layout::Split;
-use shardwright_rules::Address;
+use shardwright_rules::{Address, EngineRule};
 
 use crate::diagnostics::Diagnostics;
 use crate::draft::{ChainRef, DraftRoute};
@@ -98,12 +98,32 @@ pub(crate) struct MapTree {
 /// guards in front of the map.
 #[derive(Clone, Debug)]
 pub(crate) struct UsualStatements {
-    /// What recognises them.
-    pub(crate) pattern: String,
     /// The map.
     pub(crate) address: Address,
+    /// With a key alone in a comment in front.
+    pub(crate) keyed: Recognised,
+    /// Plain reads among them, where they go on elsewhere for some users.
+    pub(crate) reads: Option<UsualReads>,
+    /// Without a comment, where the key may be elsewhere.
+    pub(crate) bare: Option<Recognised>,
+}
+
+/// Statements that one pattern recognises.
+#[derive(Clone, Debug)]
+pub(crate) struct Recognised {
+    /// A rule that takes them.
+    pub(crate) rule: EngineRule,
     /// The chain that they go on in.
     pub(crate) found: ChainRef,
+}
+
+/// Usual reads that need not be told from writes behind the map's first chain.
+#[derive(Clone, Debug)]
+pub(crate) struct UsualReads {
+    /// Which they are.
+    pub(crate) reads: Recognised,
+    /// The users whose policy sends all of them to readers.
+    pub(crate) users: Vec<String>,
 }
 
 /// Chains that are built already, by what they depend on.

@@ -86,6 +86,9 @@ pub(crate) fn lower(
     } = lowering.sections(end);
     // Routes come before maps, whatever statements a map usually gets.
     if !raw_in_front && program.statement_routes.is_empty() {
+        for chain in unguarded.iter().filter_map(|rule| rule.jump) {
+            lowering.chains.draft.enter(chain);
+        }
         in_front.extend(unguarded);
     }
     in_front.extend(guards);

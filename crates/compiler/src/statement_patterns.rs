@@ -209,8 +209,25 @@ impl Wording {
     /// From the end of a comment to the end of the statement: words, signs and literals in single quotes, without comments,
     /// other quotes, backslashes and semicolons. Such a text ends outside of literals, whatever `sql_mode` is set.
     pub(crate) fn rest_without_comments(self) -> String {
+        self.without_comments(r"'\\")
+    }
+
+    /// The same from the beginning of a statement; no literal looks like a comment either, so that nobody reads one.
+    pub(crate) fn bare(self) -> String {
+        format!(r"\A{}", self.without_comments(r"'*\\"))
+    }
+
+    /// Literals hold none of the bytes in `out`. A text without literals and operators that could begin a comment is read in one go.
+    fn without_comments(self, out: &str) -> String {
         let more = self.more();
-        format!(r##"(?:[^'"`/#\\;-]+{more}|'[^'\\]*{more}'|[/-][^*'"`/#\\;-])*{more}\z"##)
+        let run = format!(r##"[^'"`/#\\;-]*{more}"##);
+        let stop = format!(r##"(?:'[^{out}]*{more}'|[/-][^*'"`/#\\;-]){run}"##);
+        format!(r"{run}(?:\z|(?:{stop})+{more}\z)")
+    }
+
+    /// A plain read that ProxySQL takes for a SELECT, from its verb to its end; to be matched without case.
+    pub(crate) fn select(self) -> String {
+        format!(r"SELECT[\t\n\r ]{}", self.plain_read())
     }
 
     /// Any text that begins with one of the verbs, whatever comments stand before it, to be matched without case.

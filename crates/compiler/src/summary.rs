@@ -102,14 +102,22 @@ fn shown(name: &str) -> String {
 /// What a rule looks for that no key tells, by its name in its chain. A rule for one user or one schema is named after it, and
 /// its row shows it: it has no other words.
 pub(crate) fn guard(name: &str, rule: &EngineRule) -> Option<&'static str> {
-    if rule.username.is_some() || rule.schemaname.is_some() {
-        return None;
+    match rule.username.is_some() || rule.schemaname.is_some() {
+        true => None,
+        false => called(name),
     }
+}
+
+/// What a rule of this name looks for, whoever it is for.
+pub(crate) fn called(name: &str) -> Option<&'static str> {
     Some(match name {
         "no_word" => "no key word: no key of this map",
         "found" => "a key is found",
         "found_in_schema" => "a key is found, in the logical schema",
         "tree" => "one key: the rules of the keys",
+        "usual_reads" => "a plain read with its key in front",
+        "usual" => "a usual statement with its key in front",
+        "bare" => "no comment: no key in one",
         "once" => "one key only",
         "repeated" => "refused: two keys in one statement",
         "doubtful" => "refused: a key that cannot be told from other text",
@@ -133,6 +141,7 @@ pub(crate) fn guard(name: &str, rule: &EngineRule) -> Option<&'static str> {
         "missing" => "no key",
         "role" => "reads and writes part",
         "read" => "a read",
+        "plain_read" => "a plain read",
         "stays" => "stays with the writer: hint, quoted name or call",
         "quoted_call" => "a call or quoted name that may write",
         "hint" => "hint: writer",

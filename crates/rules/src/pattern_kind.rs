@@ -75,9 +75,11 @@ kinds! {
 }
 
 /// How the patterns that the compiler writes begin.
-const BEGINNINGS: [(&str, PatternKind); 14] = [
+const BEGINNINGS: [(&str, PatternKind); 17] = [
     (r#"\A(?:[^'"`/#-]+"#, PatternKind::Complete),
     (r"\A/\*[\t-\r ]*", PatternKind::Usual),
+    (r#"\A[^'"`/#\\;-]*"#, PatternKind::Usual),
+    (r"/\*(?:(?:[^!+M*]|M[^!*])[^*]*?)?\b", PatternKind::Hint),
     (r"(\A|[\s", PatternKind::Rewrite),
     (
         r"/\*[^*]*?(?:(?:\*+[^*/][^*]*?){0,16}?(?:\b|[0-9M])",
@@ -89,6 +91,7 @@ const BEGINNINGS: [(&str, PatternKind); 14] = [
     (r#"\A[^`"]*[`"]"#, PatternKind::QuotedCall),
     (r#"\A[^`"]*+[`"]"#, PatternKind::QuotedCall),
     (r#"\A[^`"/]*"#, PatternKind::QuotedCall),
+    (r"\ASELECT[\t\n\r ][\t-\r !%&", PatternKind::Select),
     (r"\A(?:[\t-\r (;]|/\*", PatternKind::Beginning),
     (r"\A(?:[\t-\r (]|/\*", PatternKind::Select),
     (r"\A(?:[\t-\r ]|/\*", PatternKind::Select),
@@ -105,6 +108,7 @@ impl PatternKind {
             Some((_, Self::Select)) if !text.contains("SE(?:LECT") && !text.contains("SELECT") => {
                 Self::Statement
             }
+            Some((_, Self::Usual)) if text.contains("SELECT") => Self::Select,
             Some((_, kind)) => *kind,
             None if is_hint(text) => Self::Hint,
             None if text.contains(r#"[^'"]*['"](?s:.*)\b"#) || text.contains(r#"[^'"]*+['"](?:[^"#) => {

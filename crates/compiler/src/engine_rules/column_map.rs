@@ -59,7 +59,7 @@ impl Lowering<'_, '_> {
         self.missing(first, of);
 
         self.chains.column_guards(found, section, column, logical);
-        let trees = self.trees(of, KeySource::Column);
+        let trees = self.trees(of, KeySource::Column).all;
         self.chains
             .go(found, "tree", address, EngineRule::default(), trees);
         first

@@ -2,26 +2,27 @@
 //! elsewhere.
 
 use shardwright_rules::refusal::{self, Refusal};
-use shardwright_rules::{CommentForm, EngineRule, Finder, KeyTemplate, MapStep};
+use shardwright_rules::{CommentForm, EngineRule, Finder, MapStep, Modifiers};
 
+use super::agreement::{Agreement, SchemaKeys};
 use super::chains::{Chains, Dialect, Target};
 use super::maps::MapUse;
 use super::refusals::Refused;
 use super::tree::KeySource;
-use super::{Lowering, UsualStatements};
+use super::{Lowering, Recognised, UsualReads, UsualStatements};
 use crate::draft::{ChainRef, text_rule};
 use crate::key_patterns::{KeyPatterns, Usual};
 use crate::program::Section;
 
 impl Lowering<'_, '_> {
     /// The chain of a map whose key stands in a comment. Statements without one go on to `without`, or are asked for a missing
-    /// key. With `schemas`, the form of schema names that have a key, the session's schema must not have another.
+    /// key. With `schemas`, the session's schema must not have another.
     pub(super) fn comment_chain(
         &mut self,
         of: MapUse<'_>,
         key: &KeyPatterns,
         without: Option<Target>,
-        schemas: Option<&KeyTemplate>,
+        schemas: Option<SchemaKeys<'_>>,
     ) -> ChainRef {
         let section = of.section;
         let address = &section.address;
@@ -31,14 +32,7 @@ impl Lowering<'_, '_> {
         self.found_or_not(of, key, first, found, without);
         let has_one_key = usual.as_ref().is_some_and(|usual| usual.has_one_key);
         let once = self.once(of, key, found, has_one_key);
-        if let Some(Usual { pattern, .. }) = usual {
-            let usual = UsualStatements {
-                pattern,
-                address: address.clone(),
-                found: if has_one_key { once } else { found },
-            };
-            self.shared.usual.insert(first, usual);
-        }
+        let usual_enter = if has_one_key { once } else { found };
         let found = once;
         self.refuse_keys_of_later_maps(found, of);
         let reading = self.input.plan(of.map).reading.as_ref();
@@ -48,13 +42,82 @@ impl Lowering<'_, '_> {
         };
         self.chains.rewrite_guards(found, section, key);
         let trees = self.trees(of, KeySource::Comment);
-        match schemas {
-            None => self
-                .chains
-                .go(found, "tree", address, EngineRule::default(), trees),
-            Some(template) => self.agreement(found, of, key, template, trees),
+        let agreement = schemas.map(|schemas| self.agreement(of, key, schemas, trees.all));
+        let is_guarded = !self.chains.draft.get(found).rules.is_empty();
+        self.checked(found, of, agreement.as_ref(), trees.all);
+        if let Some(usual) = usual {
+            let reads = trees.reads.filter(|_| has_one_key && !is_guarded);
+            let reads = reads.and_then(|trees| self.usual_reads(of, &usual, agreement.as_ref(), trees));
+            let usual = UsualStatements {
+                address: address.clone(),
+                keyed: Recognised {
+                    rule: text_rule(usual.pattern),
+                    found: usual_enter,
+                },
+                reads,
+                bare: schemas.and_then(|_| self.bare(without?)),
+            };
+            self.shared.usual.insert(first, usual);
         }
         first
+    }
+
+    /// Hands statements with one key to `trees`, where the session's schema agrees with it.
+    fn checked(&mut self, chain: ChainRef, of: MapUse<'_>, agreement: Option<&Agreement>, trees: Target) {
+        match agreement {
+            None => {
+                let address = &of.section.address;
+                self.chains
+                    .go(chain, "tree", address, EngineRule::default(), trees);
+            }
+            Some(agreement) => self.agreeing(chain, of, agreement, trees),
+        }
+    }
+
+    /// Usual statements that are plain reads, of the users whose policy takes each of them: no rule need ask whether they are
+    /// reads, so they go to `trees`, which place reads.
+    fn usual_reads(
+        &mut self,
+        of: MapUse<'_>,
+        usual: &Usual,
+        agreement: Option<&Agreement>,
+        trees: ChainRef,
+    ) -> Option<UsualReads> {
+        let groups = of.class.groups.iter();
+        let groups: Vec<_> = groups
+            .filter(|group| self.reads_plainly(of.section, group))
+            .collect();
+        if groups.is_empty() {
+            return None;
+        }
+        let users = groups.into_iter().flat_map(|group| group.users.clone());
+        let found = match agreement {
+            None => trees,
+            Some(_) => {
+                let chain = self.chains.draft.chain(&format!("{}.reads", of.section.address));
+                self.checked(chain, of, agreement, Target::Jump(trees));
+                chain
+            }
+        };
+        let rule = EngineRule {
+            re_modifiers: Modifiers::default(),
+            ..text_rule(usual.reads.clone())
+        };
+        Some(UsualReads {
+            reads: Recognised { rule, found },
+            users: users.collect(),
+        })
+    }
+
+    /// Statements without a comment, which have no key in one: they go to `rest`.
+    fn bare(&self, rest: Target) -> Option<Recognised> {
+        let Target::Jump(found) = rest else {
+            return None;
+        };
+        Some(Recognised {
+            rule: text_rule(self.chains.wording().bare()),
+            found,
+        })
     }
 
     /// Refuses statements with two keys, and gives the chain for the others. It is one of its own where `others_enter` it.

@@ -138,6 +138,11 @@ pub(super) fn read(wording: Wording, for_readers: bool, session_functions: bool)
     text(wording.statement(&form))
 }
 
+/// Plain reads with nothing in front of the verb: what [`quoted_call_or`] takes is not among them, and [`read`] takes them too.
+pub(super) fn plain_read(wording: Wording) -> EngineRule {
+    text(format!(r"\A{}", wording.select()))
+}
+
 /// Reads of system variables and of nothing else that a session sets.
 pub(super) fn reads_of_system_variables(wording: Wording) -> EngineRule {
     let form = Form {
@@ -247,6 +252,7 @@ pub(crate) fn statement_rules(wording: Wording) -> Vec<(PatternKind, &'static st
             "quoted_call_or_hint",
             quoted_call_or(wording, &hinted("primary", wording)),
         ),
+        (PatternKind::Select, "plain_read", plain_read(wording)),
         (PatternKind::Select, "read", read(wording, true, false)),
         (PatternKind::Select, "read_of_session", read(wording, true, true)),
         (
@@ -312,6 +318,7 @@ mod tests {
         let mut rules = setup(wording);
         rules.push(("control", control(wording)));
         rules.push(("system variables", reads_of_system_variables(wording)));
+        rules.push(("plain read", plain_read(wording)));
         for (for_readers, session_functions) in [(true, true), (true, false), (false, true), (false, false)] {
             rules.push(("read", read(wording, for_readers, session_functions)));
         }

@@ -3,6 +3,7 @@
 use shardwright_rules::{Conflict, EngineRule, Finder, MapStep};
 
 use super::Lowering;
+use super::agreement::SchemaKeys;
 use super::chains::{Branch, Target};
 use super::role_groups::RoleGroup;
 use crate::conditions::{self, Conditions};
@@ -117,7 +118,7 @@ impl Lowering<'_, '_> {
             .map(|column| self.column_chain(of, column));
         match (&reading.comment, &reading.schema, &reading.user) {
             (None, ..) if column.is_some() => column.expect("asked in the guard"),
-            (None, Some(template), _) => self.schema_chain(of, template),
+            (None, Some(template), _) => self.schema_chain(of, template, None),
             (None, None, Some(template)) => self.user_chain(of, template),
             (None, None, None) => unreachable!("a reading reads something"),
             (Some(key), _, Some(template)) => {
@@ -130,12 +131,19 @@ impl Lowering<'_, '_> {
                 }
             }
             (Some(key), schema, None) => {
-                let schemas = schema.as_ref().filter(|_| step.conflict == Conflict::Reject);
-                let without = match schema {
-                    Some(template) => Some(self.schema_chain(of, template)),
-                    None => column,
-                };
-                self.comment_chain(of, key, without.map(Target::Jump), schemas)
+                let rejects = step.conflict == Conflict::Reject;
+                let compares = schema
+                    .as_ref()
+                    .is_some_and(|template| rejects && self.schemas_compare(of, key, template));
+                let by_schema = schema
+                    .as_ref()
+                    .map(|template| self.schema_chain(of, template, Some(key).filter(|_| compares)));
+                let schemas = schema.as_ref().filter(|_| rejects).map(|template| SchemaKeys {
+                    template,
+                    compare: by_schema.filter(|_| compares),
+                });
+                let without = by_schema.or(column).map(Target::Jump);
+                self.comment_chain(of, key, without, schemas)
             }
         }
     }

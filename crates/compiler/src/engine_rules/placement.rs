@@ -5,10 +5,20 @@ use super::maps::MapUse;
 use super::role::RoleTargets;
 use super::tree::{KeySource, TreeKey};
 use super::{Lowering, role_split};
+use crate::draft::ChainRef;
+
+/// Where statements go on whose key is found.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Trees {
+    /// All of them; reads are told from writes there.
+    pub(super) all: Target,
+    /// What is known to be a read, if it goes elsewhere.
+    pub(super) reads: Option<ChainRef>,
+}
 
 impl Lowering<'_, '_> {
     /// The tree that places the statements of a map; two trees where reads are sent elsewhere.
-    pub(super) fn trees(&mut self, of: MapUse<'_>, source: KeySource) -> Target {
+    pub(super) fn trees(&mut self, of: MapUse<'_>, source: KeySource) -> Trees {
         let (step, address) = (&*of.section.step, &of.section.address);
         let places_cluster = step.shards.iter().any(|shard| shard.cluster.is_some());
         let readers = if places_cluster {
@@ -26,7 +36,10 @@ impl Lowering<'_, '_> {
         };
         let writers = self.tree(tree(Vec::new()));
         if readers.is_empty() {
-            return Target::Jump(writers);
+            return Trees {
+                all: Target::Jump(writers),
+                reads: None,
+            };
         }
         let key = tree(readers);
         let readers = self.tree(key.clone());
@@ -42,6 +55,9 @@ impl Lowering<'_, '_> {
             let compare = || role_split::compare(input, draft, &key, role, [readers, writers]);
             self.outputs.splits.entry(of.map).or_insert_with(compare);
         }
-        split
+        Trees {
+            all: split,
+            reads: Some(readers),
+        }
     }
 }

@@ -48,23 +48,11 @@ impl Lowering<'_, '_> {
         for row in rows {
             let shard = &section.step.shards[row.shard];
             if let Some(refused) = self.refused_shard(section, shard, of.exits.end) {
-                self.schema_of_refused(chain, &section.step, row, refused);
+                let about = Some(summary::key(&section.step.key, &row.key));
+                let rule = schema_rule(&row.schema);
+                self.chains
+                    .go_about(chain, &row.schema, &shard.address, rule, refused, about);
             }
         }
-    }
-
-    /// The rule that hands sessions in the schema of a refused shard on.
-    pub(super) fn schema_of_refused(
-        &mut self,
-        chain: ChainRef,
-        step: &MapStep,
-        row: &KeyedSchema,
-        refused: Target,
-    ) {
-        let about = Some(summary::key(&step.key, &row.key));
-        let address = &step.shards[row.shard].address;
-        let rule = schema_rule(&row.schema);
-        self.chains
-            .go_about(chain, &row.schema, address, rule, refused, about);
     }
 }

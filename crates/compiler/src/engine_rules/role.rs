@@ -141,6 +141,14 @@ pub(super) fn covering(program: &Program, policies: &[usize], cluster: &str) -> 
     policies.iter().copied().filter(covers).collect()
 }
 
+/// Whether a policy takes every plain read that has no hint, whatever else the read says.
+pub(super) fn takes_plain_reads(program: &Program, policy: usize) -> bool {
+    let section = &program.roles[policy];
+    section.step.reads == ReadSelection::All
+        && !conditions::is_conditional(&section.scope)
+        && !program.unproven.contains(&section.address)
+}
+
 /// Of the policies of a user, those that send statements of a map's shards to readers. Several that differ cannot be
 /// distinguished before the shard is decided.
 pub(super) fn policies_of(
@@ -222,8 +230,16 @@ pub(super) fn role_chain(
         return first;
     }
     match hint {
-        // One rule for both where a chain stands once for each cluster; elsewhere two, which are evaluated faster.
+        // One rule for both where a chain stands once for each cluster; elsewhere two, which are evaluated faster. A plain read
+        // has neither.
         Some(hint) if targets.writer_is_set => {
+            if step.reads == ReadSelection::All {
+                let rule = EngineRule {
+                    destination_hostgroup: targets.hostgroup,
+                    ..forms::plain_read(chains.wording())
+                };
+                chains.go(chain, "plain_read", address, rule, targets.reader);
+            }
             let rule = forms::quoted_call_or(chains.wording(), &hint);
             chains.go(chain, "stays", address, rule, writer);
         }

@@ -17,7 +17,7 @@ use shardwright_rules::{Address, EngineRule, MapStep};
 
 use super::Lowering;
 use super::chains::Target;
-use super::role::{RoleTargets, covering, policies_of, role_chain};
+use super::role::{RoleTargets, covering, policies_of, role_chain, takes_plain_reads};
 use crate::draft::{ChainRef, user_rule};
 use crate::program::{Program, Section};
 
@@ -55,6 +55,15 @@ impl Lowering<'_, '_> {
             .iter()
             .map(|group| policies_of(program, section, &group.policies, self.report));
         readers.find(|policies| !policies.is_empty()).unwrap_or_default()
+    }
+
+    /// Whether all plain reads of a map's shards go to readers that these users send: their policy asks for nothing but a read.
+    pub(super) fn reads_plainly(&mut self, section: &Section<Box<MapStep>>, group: &RoleGroup) -> bool {
+        let program = self.input.program;
+        let policies = policies_of(program, section, &group.policies, self.report);
+        policies
+            .first()
+            .is_some_and(|&policy| takes_plain_reads(program, policy))
     }
 
     /// The split in front of a map's rules for readers and for writers.

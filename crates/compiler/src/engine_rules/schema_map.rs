@@ -15,7 +15,8 @@ use super::role::RoleTargets;
 use super::role_groups::RoleGroup;
 use super::schema_names::{KeyedSchema, named_schemas};
 use crate::diagnostics::DIFFERENCE;
-use crate::draft::{ChainRef, DraftRoute, DraftRule, schema_rule};
+use crate::draft::{ChainRef, DraftRoute, DraftRule, schema_rule, text_rule};
+use crate::key_patterns::KeyPatterns;
 use crate::map_plans::Layout;
 use crate::program::Section;
 use crate::summary;
@@ -28,8 +29,13 @@ struct KeyedSchemas<'s> {
 }
 
 impl Lowering<'_, '_> {
-    /// The chain of a map whose key stands in schema names.
-    pub(super) fn schema_chain(&mut self, of: MapUse<'_>, template: &KeyTemplate) -> ChainRef {
+    /// The chain of a map whose key stands in schema names. With `beside`, a key in a comment is refused that is not the schema's.
+    pub(super) fn schema_chain(
+        &mut self,
+        of: MapUse<'_>,
+        template: &KeyTemplate,
+        beside: Option<&KeyPatterns>,
+    ) -> ChainRef {
         let MapUse {
             map,
             section,
@@ -55,7 +61,11 @@ impl Lowering<'_, '_> {
                 let names: Vec<EngineRule> = rows.iter().map(|row| schema_rule(&row.schema)).collect();
                 self.refuse_sessions_with_keys_of_later_maps(entry, of, &names, rest);
             }
-            let last = self.flat_schemas(entry, of, &rows, &readers);
+            let last = self.flat_schemas(entry, of, &rows, &readers, beside);
+            if let Some(commented) = beside.and_then(KeyPatterns::commented) {
+                let accepted = self.accepted_schemas(section, template, &rows);
+                self.refuse_other_schemas(last, of, &accepted, text_rule(commented.to_owned()));
+            }
             let what = "statements that name another shard's schema are not seen: they go to the shard of the session's schema";
             self.report.difference(section.origin, "key_from", what);
             match rest {
@@ -194,10 +204,11 @@ impl Lowering<'_, '_> {
         of: MapUse<'_>,
         rows: &[KeyedSchema],
         policies: &[usize],
+        beside: Option<&KeyPatterns>,
     ) -> ChainRef {
         let section = of.section;
         if policies.is_empty() || self.input.plan(of.map).splits_behind() {
-            self.schema_rows(chain, of, rows, &[]);
+            self.schema_rows(chain, of, rows, &[], beside);
             return chain;
         }
         let readers = self
@@ -208,7 +219,7 @@ impl Lowering<'_, '_> {
             .chains
             .draft
             .chain(&format!("{}.schemas.writers", section.address));
-        self.schema_rows(readers, of, rows, policies);
+        self.schema_rows(readers, of, rows, policies, beside);
         self.chains.go(
             readers,
             "rest",
@@ -216,7 +227,7 @@ impl Lowering<'_, '_> {
             EngineRule::default(),
             Target::Jump(writers),
         );
-        self.schema_rows(writers, of, rows, &[]);
+        self.schema_rows(writers, of, rows, &[], beside);
         let name = format!("{}.schemas.role", section.address);
         let targets = RoleTargets::chains(readers, writers);
         let role = self.split(&name, section, &of.class.groups, targets);
@@ -225,24 +236,34 @@ impl Lowering<'_, '_> {
         writers
     }
 
-    /// Rules that place sessions by their schemas, on the readers of `policies` or on writers.
-    fn schema_rows(&mut self, chain: ChainRef, of: MapUse<'_>, rows: &[KeyedSchema], policies: &[usize]) {
+    /// Rules that place sessions by their schemas, on the readers of `policies` or on writers; not with another key than that of
+    /// the schema, where `beside` tells the keys of comments.
+    fn schema_rows(
+        &mut self,
+        chain: ChainRef,
+        of: MapUse<'_>,
+        rows: &[KeyedSchema],
+        policies: &[usize],
+        beside: Option<&KeyPatterns>,
+    ) {
         let targets = self.session_targets(of);
         for row in self.in_front_of(chain, of, rows, &targets) {
             let KeyedSchema { schema, key, shard } = row;
             let placement = &of.section.step.shards[*shard];
-            if let Some(refused) = self.refused_shard(of.section, placement, of.exits.end) {
-                self.schema_of_refused(chain, &of.section.step, row, refused);
-                continue;
-            }
+            let other = beside.and_then(|comment| comment.other_than(key));
+            let refused = self.refused_shard(of.section, placement, of.exits.end);
             let destination = self.input.destination(policies, placement);
+            let destination = destination.filter(|_| refused.is_none());
             let rule = EngineRule {
+                schemaname: Some(schema.clone()),
                 destination_hostgroup: destination.map(|hostgroup| hostgroup.0),
-                ..schema_rule(schema)
+                negate_match_pattern: other.is_some(),
+                ..other.map(text_rule).unwrap_or_default()
             };
             let about = Some(summary::key(&of.section.step.key, key));
+            let target = refused.unwrap_or(targets[*shard]);
             self.chains
-                .go_about(chain, schema, &placement.address, rule, targets[*shard], about);
+                .go_about(chain, schema, &placement.address, rule, target, about);
         }
     }
 

@@ -13,8 +13,8 @@ pub struct Splits {
     pub reason: String,
 }
 
-/// A position of the split and what it costs: mean over keys of equal weight, without the rules in front of the split, by an
-/// engine that does not start over after a jump.
+/// A position of the split and what it costs a statement that meets it: mean over keys of equal weight, without the rules in
+/// front of the split, by an engine that does not start over after a jump. A read that a rule in front knows does not meet it.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct SplitCost {
     /// `split at the root`, `split at the leaves`.

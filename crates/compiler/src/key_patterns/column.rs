@@ -99,6 +99,7 @@ impl ColumnPatterns {
             after: after.to_owned(),
             first_decides: false,
             keyed: predicate.clone(),
+            commented: None,
             quotable,
             writing: Writing::Free,
         };

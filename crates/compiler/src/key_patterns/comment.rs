@@ -73,6 +73,7 @@ impl KeyPatterns {
                 .unwrap_or_else(|| format!("{bounded}=(?s:.*){bounded}=")),
             doubtful: any_comment(&format!("{spelled}="), &format!("{bounded}=")),
             keyed: format!(r"\b{key}={value}"),
+            commented: (!encoded && !spaced).then(|| format!("{}{key}=", real_comment())),
             before: format!(r"\b{key}="),
             after: format!(r"(?:\*/|{SEPARATOR})"),
             first_decides: wording.possessive && SingleWord::new(word).is_some(),
@@ -103,6 +104,7 @@ impl KeyPatterns {
             doubtful: comment.clone(),
             before: format!(r"/\*{BLANKS}{prefix}"),
             keyed: comment,
+            commented: None,
             after: format!(r"{suffix}{BLANKS}\*/"),
             first_decides: false,
             quotable: Quotable::No,
@@ -150,6 +152,11 @@ fn pairs_before() -> String {
     // An M opens MariaDB's executable comments only before `!`.
     let first = "(?:[^!+M=*]|M[^!=*])";
     format!(r"/\*(?:{SEPARATOR}|{first}(?:{pair}){{0,8}}[^=*]*{SEPARATOR}|{first}(?:{pair}){{1,8}})?")
+}
+
+/// From the `/*` of a comment that no server executes to the beginning of a word in it.
+fn real_comment() -> String {
+    r"/\*(?:(?:[^!+M*]|M[^!*])[^*]*?)?\b".to_owned()
 }
 
 /// Patterns for the word of a comment.

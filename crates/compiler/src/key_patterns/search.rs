@@ -9,6 +9,8 @@ use crate::statement_patterns::Wording;
 
 /// A character that ends a value of a pair.
 const ENDS_OF_VALUES: &str = r#"['"*\t-\r ,;]"#;
+/// Any other.
+const NO_ENDS_OF_VALUES: &str = r#"[^'"*\t-\r ,;]"#;
 
 /// The patterns around a key's value, for one way of writing it in a statement.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,9 @@ pub(crate) struct KeyPatterns {
     pub(super) first_decides: bool,
     /// The key with its value, whatever it is.
     pub(super) keyed: String,
+    /// The key of a real comment up to its value, for statements that have one key or none; `None` where no pattern tells
+    /// the other values from one.
+    pub(super) commented: Option<String>,
     pub(super) quotable: Quotable,
     /// The rest of a statement with the key word once; `None` where that takes a pattern of its own.
     pub(super) once: Option<SingleWord>,
@@ -40,6 +45,8 @@ pub(crate) struct KeyPatterns {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Usual {
     pub pattern: String,
+    /// Recognises those of them that are plain reads, matched without case.
+    pub reads: String,
     /// The patterns for values look at this key, whatever else stands in the statement.
     pub has_one_key: bool,
 }
@@ -63,6 +70,7 @@ impl KeyPatterns {
         let rest = wording.rest_without_comments();
         Some(Usual {
             pattern: format!("{alone}{rest}"),
+            reads: format!(r"{alone}[\t-\r ]*{}{}", wording.more(), wording.select()),
             has_one_key: self.first_decides,
         })
     }
@@ -160,6 +168,45 @@ impl KeyPatterns {
         let open = behind(sought.open).map(|open| once.open(&open));
         let closed = behind(sought.closed).map(|closed| once.closed(&closed));
         any(open.into_iter().chain(closed).collect())
+    }
+
+    /// What has a key in a real comment, if it has one key or none; `None` where no pattern tells the other values from one.
+    pub(crate) fn commented(&self) -> Option<&str> {
+        self.commented.as_deref()
+    }
+
+    /// What has another key than this one in a real comment, if it has one key or none.
+    ///
+    /// For 17, behind `=`: `(?:['"]?\+?0*(?:[^'"+01]|1(?:[^7]|7[^'"*\t-\r ,;]))|['"]\+?0*['"]|['"]?(?:\+0*|0+)\+)`. Up to the first
+    /// digit the value is written as 17 may be, and goes on otherwise: with another digit, or with a quote or sign out of place.
+    pub(crate) fn other_than(&self, key: &KeyValue) -> Option<String> {
+        let commented = self.commented()?;
+        let (text, zeros, signs) = match key {
+            KeyValue::Integer(1..) if self.writing == Writing::Free => (key.to_string(), r"\+?0*", "+0"),
+            KeyValue::Text(text) if self.can_differ(text) => (text.to_string(), "", ""),
+            _ => return None,
+        };
+        let mut characters = text
+            .chars()
+            .map(|character| text::escaped(character.encode_utf8(&mut [0; 4])));
+        let first = characters.next()?;
+        let differs = characters.rev().fold(NO_ENDS_OF_VALUES.to_owned(), |rest, next| {
+            format!("(?:[^{next}]|{next}{rest})")
+        });
+        let mut others = vec![
+            format!(r#"['"]?{zeros}(?:[^'"{signs}{first}]|{first}{differs})"#),
+            format!(r#"['"]{zeros}['"]"#),
+        ];
+        if !signs.is_empty() {
+            others.push(r#"['"]?(?:\+0*|0+)\+"#.to_owned());
+        }
+        Some(format!("{commented}{}", any(others)))
+    }
+
+    /// Whether [`KeyPatterns::other_than`] can tell other values from this one: PCRE has bytes in its classes, and bounds how deep
+    /// groups may be.
+    fn can_differ(&self, value: &str) -> bool {
+        self.can_hold(value) && !is_spaced(value) && value.is_ascii() && value.len() <= single_word::LONGEST
     }
 
     /// Whether a pattern can tell a text value from the rest of the statement.

@@ -70,7 +70,7 @@ pub(crate) fn forward_to(word: &str) -> Option<String> {
 
 /// The longest word, in characters, that is gone forward to. Every letter is a group in the one before it, and engines bound how
 /// deep groups may be: 250 in PCRE 8 and in Rust's `regex`.
-const LONGEST: usize = 32;
+pub(super) const LONGEST: usize = 32;
 
 /// What a word begins with.
 struct First {

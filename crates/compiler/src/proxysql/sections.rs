@@ -5,11 +5,13 @@ use std::collections::BTreeMap;
 
 use shardwright_rules::{Address, EngineRule, MapStep, User};
 
-use crate::draft::{ChainRef, Draft, DraftRule, text_rule, user_rule};
+use crate::draft::{ChainRef, Draft, DraftRule, user_rule};
 use crate::engine_rules::{
-    Class, EffectUse, Exits, Input, Lowering, RoleGroup, RoleTargets, Target, reads_alike, usable_policies,
+    Class, EffectUse, Exits, Input, Lowering, Recognised, RoleGroup, RoleTargets, Target, reads_alike,
+    usable_policies,
 };
 use crate::program::Section;
+use crate::summary;
 
 /// Users whose statements go alike where no map places them, and who follow the same policies.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -138,21 +140,31 @@ impl Lowering<'_, '_> {
         let Some(usual) = self.usual(target) else {
             return Vec::new();
         };
-        let rule = |username: Option<&String>| {
-            let rule = EngineRule {
-                username: username.cloned(),
-                ..text_rule(usual.pattern.clone())
+        let rules = |username: Option<&String>| {
+            let reads = usual.reads.as_ref();
+            let reads = reads.filter(|reads| username.is_none_or(|user| reads.users.contains(user)));
+            // No statement is of two kinds; the one that is told at its first byte comes first.
+            let kinds = [
+                ("bare", usual.bare.as_ref()),
+                ("usual_reads", reads.map(|reads| &reads.reads)),
+                ("usual", Some(&usual.keyed)),
+            ];
+            let rule = |(kind, recognised): (&str, Option<&Recognised>)| {
+                let Recognised { rule, found } = recognised?;
+                let user = username.map_or("everyone", String::as_str);
+                let name = format!("{}.{kind}/{user}", usual.address);
+                let rule = EngineRule {
+                    username: username.cloned(),
+                    ..rule.clone()
+                };
+                let about = summary::called(kind);
+                Some(DraftRule::jumping(name, &usual.address, rule, *found).about(about))
             };
-            let name = format!(
-                "{}.usual/{}",
-                usual.address,
-                username.map_or("everyone", String::as_str)
-            );
-            DraftRule::jumping(name, &usual.address, rule, usual.found)
+            kinds.into_iter().filter_map(rule).collect::<Vec<_>>()
         };
         match class.everyone {
-            true => vec![rule(None)],
-            false => class.users.iter().map(|user| rule(Some(user))).collect(),
+            true => rules(None),
+            false => class.users.iter().flat_map(|user| rules(Some(user))).collect(),
         }
     }
 

@@ -15,7 +15,9 @@
 //! | `V` | `NEXTVAL`, `SETVAL`, … | at the start of a word, or without an `A` behind it |
 //! | `_` | all other functions | the rest of its word, unless a parenthesis follows |
 //!
-//! It stops at digits too: `1.e5FOR` is a number and a word to servers, so behind a number there is no letter and no dot.
+//! It stops at digits too: `1.e5FOR` is a number and a word to servers, so behind a number there is no letter and no dot. Digits
+//! behind the verb are different: nothing stands in front of them that they could be the end of. So the first run takes numbers
+//! and signs, and `SELECT 1` is read without a stop. A word follows it; each byte can still be read in one way only.
 //! What it does not know, such as a comment, an operator that could begin one, a backslash or a quoted name, it leaves to the
 //! general pattern.
 //!
@@ -26,7 +28,7 @@
 //!
 //! # Example
 //!
-//! `o.id, MAX(o.total) FROM orders o LIMIT 20`: `o.`; `I` and `D, MAX(o.total) `; `F`, `R` and `OM orders o L`; `I`, inside of a
+//! `o.id, MAX(o.total) FROM orders o LIMIT 20`: no number; `o.`; `I` and `D, MAX(o.total) `; `F`, `R` and `OM orders o L`; `I`, inside of a
 //! word, and `MIT `; `20`; the end.
 
 use super::{BLANK, Wording};
@@ -44,28 +46,31 @@ impl Wording {
         let behind_name = format!("[{SIGNS}.{LETTERS}]{run}");
         let behind_number = format!(r"[\t-\r {SIGNS}(]{run}");
         // Each costs something where it fails, so what they begin with is asked once.
-        let at_a_word = [
-            format!(r"[0-9]+{more}(?:\.[0-9]+{more})?{more}\b(?:{behind_number})?{more}"),
+        let words = [
             format!(r"I(?:[0-9A-MO-Z]|N(?:[0-9A-SU-Z]|\b)|\b){run}"),
             format!(r"F(?:[0-9A-NP-Z]|\b){run}"),
             format!(r"[KV]{run}"),
         ]
         .join("|");
+        let number = format!(r"[0-9]+{more}(?:\.[0-9]+{more})?{more}\b(?:{behind_number})?{more}");
         let inside_of_a_word = [
             format!(r"[FI0-9]{run}"),
             format!(r"K\B{run}"),
             format!(r"V(?:[0-9B-Z]|\b){run}"),
         ]
         .join("|");
+        let no_sql = format!(r"Q(?:[0-9A-KM-Z]|\b){run}");
         let stops = [
+            format!(r"\b(?:{number}|{words})"),
             format!(r"\B(?:{inside_of_a_word})"),
-            format!(r"\b(?:{at_a_word})"),
             format!(r"_\w*{more}\b{BLANK}*{more}(?:{behind_name})?{more}"),
             format!(r"'[^'\\]*{more}'{run}"),
-            format!(r"Q(?:[0-9A-KM-Z]|\b){run}"),
+            no_sql.clone(),
         ]
         .join("|");
-        format!(r"{run}(?:{stops})*{more}(?:;{BLANK}*{more})?{more}\z")
+        let numbers = format!(r"[\t-\r {SIGNS}(0-9]*{more}");
+        let end = format!(r";?{more}\z");
+        format!(r"{numbers}(?:{end}|\b(?:[{LETTERS}]{run}|{words}|{no_sql})(?:{stops})*{more}{end})")
     }
 }
 
@@ -120,6 +125,13 @@ mod tests {
             ("SELECT 1.FOR UPDATE", false),
             ("SELECT 1.5FOR UPDATE", false),
             ("SELECT 1.e5FOR UPDATE", false),
+            ("SELECT 1.5.FOR UPDATE", false),
+            ("SELECT 17", true),
+            ("SELECT (17), 1+1;", true),
+            ("SELECT 1 AS one FROM t WHERE total > 9.99", true),
+            ("SELECT 17a FROM t", false),
+            ("SELECT 17;;", false),
+            ("SELECT 17FOR UPDATE", false),
             ("SELECT .5FOR UPDATE", false),
             ("SELECT 0x1FOR UPDATE", false),
             ("SELECT GET_LOCK ('a', 1)", false),

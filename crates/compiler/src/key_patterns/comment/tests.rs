@@ -2,6 +2,7 @@
 
 use proptest::prelude::*;
 use shardwright_patterns::{Dialect, Flags, Pattern};
+use shardwright_rules::KeyValue;
 use shardwright_sql::annotation::{annotations_in, first_comment};
 use shardwright_sql::comment::{CommentKey, comment_keys};
 use shardwright_sql::{CommentForm as SqlForm, LexMode};
@@ -14,6 +15,8 @@ struct Compiled {
     repeats: regex::bytes::Regex,
     doubtful: regex::bytes::Regex,
     leaf: Pattern,
+    /// That no key of a comment is 17; none where no pattern tells.
+    other: Option<[regex::bytes::Regex; 2]>,
 }
 
 #[derive(Debug, PartialEq, Eq)]
@@ -47,6 +50,12 @@ fn tenant_17(form: &CommentForm) -> Compiled {
         repeats: bytes(&patterns.repeats.replace("*+", "*").replace("++", "+")),
         doubtful: bytes(&patterns.doubtful),
         leaf: leaf(&patterns, 17),
+        other: patterns.other_than(&KeyValue::Integer(17)).map(|other| {
+            [
+                bytes(&other),
+                bytes(patterns.commented().expect("what the other begins with")),
+            ]
+        }),
     }
 }
 
@@ -206,6 +215,59 @@ proptest! {
                 Answer::Doubtful | Answer::Repeated => {}
             }
         }
+    }
+
+    #[test]
+    fn another_key_than_that_of_the_schema_is_seen_in_real_comments_only(statement in hostile()) {
+        let [pairs, encoded] = forms_of_tenant();
+        prop_assert!(encoded.other.is_none());
+        let [other, commented] = pairs.other.as_ref().expect("a number").each_ref();
+        let seen = [other, commented].map(|pattern| pattern.is_match(statement.as_bytes()));
+        match pairs.answer(&statement) {
+            Answer::Key(is_17) => prop_assert_eq!(seen, [!is_17, true], "{}", statement),
+            Answer::Missing => prop_assert_eq!(seen, [false, false], "{}", statement),
+            Answer::Doubtful | Answer::Repeated => {}
+        }
+    }
+}
+
+#[test]
+fn other_keys_are_whatever_is_not_written_as_the_key() {
+    let wording = Wording { possessive: true };
+    let of = |kind| KeyPatterns::new("tenant", &CommentForm::Pairs, kind, false, wording);
+    let sees =
+        |other: &str, value: &str| bytes(other).is_match(format!("/* tenant={value} */ SELECT 1").as_bytes());
+    let number = of(KeyKind::Integer)
+        .other_than(&KeyValue::Integer(17))
+        .expect("a number");
+    for value in ["17", "017", "+17", "'+0017'", "\"17\",x=1"] {
+        assert!(!sees(&number, value), "{value}");
+    }
+    for value in [
+        "1", "170", "7", "0", "-17", "17a", "1 7", "''", "'0'", "++17", "0+17", "'+'", "17.0", "x",
+    ] {
+        assert!(sees(&number, value), "{value}");
+    }
+    let text = of(KeyKind::Text)
+        .other_than(&KeyValue::Text("a.b".into()))
+        .expect("a word");
+    assert!(!sees(&text, "a.b") && !sees(&text, "'a.b'"));
+    for value in ["a", "a.", "axb", "A.b", "a.bc", "''", "b"] {
+        assert!(sees(&text, value), "{value}");
+    }
+    for value in ["", "a b", "é", "a'b", &"a".repeat(33)] {
+        assert_eq!(
+            of(KeyKind::Text).other_than(&KeyValue::Text(value.into())),
+            None,
+            "{value}"
+        );
+    }
+    for value in [0, -17] {
+        assert_eq!(
+            of(KeyKind::Integer).other_than(&KeyValue::Integer(value)),
+            None,
+            "{value}"
+        );
     }
 }
 
