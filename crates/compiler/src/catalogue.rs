@@ -129,12 +129,14 @@ pub fn catalogue(regex: RegexEngine) -> Vec<CataloguePattern> {
         };
         add(kind, name, doubtful, &names);
     }
-    add(
-        PatternKind::Rewrite,
-        "rewritten schema",
-        text_rule(engine_rules::rewritten("shop", "shop_1")),
-        &names,
-    );
+    for rewritten in engine_rules::replacements("shop", "shop_1", wording) {
+        add(
+            PatternKind::Rewrite,
+            rewritten.name,
+            text_rule(rewritten.pattern),
+            &names,
+        );
+    }
     if let Some(column) = ColumnPatterns::new("tenant", "shop", KeyKind::Integer, InShards::Present, wording)
     {
         let columns = [

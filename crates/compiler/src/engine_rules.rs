@@ -47,7 +47,7 @@ pub(crate) use forms::{hinted, incomplete, statement_rules};
 pub(crate) use input::Input;
 pub(crate) use maps::{Class, Exits};
 pub(crate) use refusals::{MARKED, Reason, Refused};
-pub(crate) use rewrite::{doubtful, rewritten};
+pub(crate) use rewrite::{doubtful, replacements};
 pub(crate) use role::{RoleTargets, usable_policies};
 pub(crate) use role_groups::{RoleGroup, reads_alike};
 pub(crate) use tree::Leaf;

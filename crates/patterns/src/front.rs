@@ -29,6 +29,8 @@ pub(crate) struct Translation {
     pub(crate) opaque: Option<&'static str>,
     /// `regular` and `exact` differ because of a `$`.
     pub(crate) dollar: bool,
+    /// `regular` takes in the byte in front of a match, which `exact` only looks at.
+    pub(crate) looks_in_front: bool,
     /// Where `(*COMMIT)` stands in `regular`, which does not tell what it means.
     pub(crate) committed: Option<usize>,
     /// What is repeated possessively in `regular`, which holds where that makes no difference; with the quantifiers.
@@ -50,6 +52,7 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
         branched: false,
         possessive: Vec::new(),
         dollar: false,
+        looks_in_front: false,
         groups: 0,
         highest_reference: 0,
         frames: vec![Frame::new(
@@ -87,6 +90,7 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
         opaque,
         committed,
         dollar,
+        looks_in_front,
         possessive,
         groups,
         ..
@@ -97,6 +101,7 @@ pub(crate) fn translate(text: &str, caseless: bool, dialect: Dialect) -> Result<
         opaque,
         committed,
         dollar,
+        looks_in_front,
         possessive,
         groups,
     })
@@ -159,6 +164,7 @@ struct Front<'p> {
     branched: bool,
     possessive: Vec<Range<usize>>,
     dollar: bool,
+    looks_in_front: bool,
     groups: usize,
     highest_reference: usize,
     frames: Vec<Frame>,

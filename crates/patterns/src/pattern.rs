@@ -182,7 +182,7 @@ impl Pattern {
 
     /// The same language as a `regex-syntax` expression that carries its own flags, for matching many patterns as one;
     /// `None` if opaque. Compile it with [`Pattern::syntax`] and [`Pattern::engine`]; it may take in a final line end that
-    /// `$` only looks at.
+    /// `$` only looks at, and the byte in front that a look-behind asks for.
     pub fn regular_text(&self) -> Option<&str> {
         let whole = self.translation.regular.as_str();
         match &self.committed {
@@ -290,7 +290,13 @@ impl Pattern {
 
     /// The backtracking matcher, where the regular one cannot tell places or is none.
     fn exact(&self) -> Option<&fancy_regex::Regex> {
-        let needed = self.translation.opaque.is_some() || self.translation.dollar;
+        let Translation {
+            opaque,
+            dollar,
+            looks_in_front,
+            ..
+        } = *self.translation;
+        let needed = opaque.is_some() || dollar || looks_in_front;
         let build = || exact_regex(&self.translation, self.flags).ok();
         self.exact.get_or_init(|| needed.then(build).flatten()).as_ref()
     }

@@ -75,12 +75,13 @@ kinds! {
 }
 
 /// How the patterns that the compiler writes begin.
-const BEGINNINGS: [(&str, PatternKind); 17] = [
+const BEGINNINGS: [(&str, PatternKind); 18] = [
     (r#"\A(?:[^'"`/#-]+"#, PatternKind::Complete),
     (r"\A/\*[\t-\r ]*", PatternKind::Usual),
     (r#"\A[^'"`/#\\;-]*"#, PatternKind::Usual),
     (r"/\*(?:(?:[^!+M*]|M[^!*])[^*]*?)?\b", PatternKind::Hint),
     (r"(\A|[\s", PatternKind::Rewrite),
+    (r"(?<![^\s", PatternKind::Rewrite),
     (
         r"/\*[^*]*?(?:(?:\*+[^*/][^*]*?){0,16}?(?:\b|[0-9M])",
         PatternKind::Annotations,

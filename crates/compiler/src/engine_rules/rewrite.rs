@@ -81,18 +81,19 @@ impl Chains {
             return chain;
         }
         let chain = self.draft.chain(&format!("{address}.schema.{own}"));
-        let Replacement { pattern, with } = replacement(logical, own);
-        let rule = EngineRule {
-            replace_pattern: Some(with),
-            re_modifiers: Modifiers {
-                caseless: false,
-                global: true,
-            },
-            ..text_rule(pattern)
-        };
-        let name = format!("{}/names", self.draft.get(chain).name);
-        let rule = DraftRule::engine(name, address, rule).about(Some("writes the schema of the shard"));
-        self.draft.push(chain, rule);
+        for Replacement { name, pattern, with } in replacements(logical, own, self.wording()) {
+            let rule = EngineRule {
+                replace_pattern: Some(with),
+                re_modifiers: Modifiers {
+                    caseless: false,
+                    global: true,
+                },
+                ..text_rule(pattern)
+            };
+            let name = format!("{}/{name}", self.draft.get(chain).name);
+            let rule = DraftRule::engine(name, address, rule).about(Some("writes the schema of the shard"));
+            self.draft.push(chain, rule);
+        }
         self.go(chain, "end", address, EngineRule::default(), target);
         self.shared.rewrites.insert(key, chain);
         chain
@@ -103,25 +104,37 @@ impl Chains {
 const BEFORE: &str = r"\s(,=<>+*/!&|;~^%-";
 
 /// What is replaced, and by what.
-struct Replacement {
-    pattern: String,
+pub(crate) struct Replacement {
+    /// What it is called in its chain.
+    pub(crate) name: &'static str,
+    pub(crate) pattern: String,
     with: String,
 }
 
 /// The logical schema in front of a dot, and what replaces it. Groups hold the text on either side of the name.
-fn replacement(logical: &str, own: &str) -> Replacement {
+///
+/// PCRE tries what begins with a class at each byte, so it gets a pattern for each way of writing the name, which begins with a
+/// letter or a quote and looks at the byte in front. The bare name goes first: what it writes has no quoted name that the
+/// other could find, because a quote in the shard's schema is doubled.
+pub(crate) fn replacements(logical: &str, own: &str, wording: Wording) -> Vec<Replacement> {
     let name = text::escaped(logical);
-    let pattern = format!(r"(\A|[{BEFORE}])(?:`{name}`|{name})(\s*\.)");
     let own = own.replace('\\', r"\\").replace('`', "``");
-    Replacement {
-        pattern,
-        with: format!(r"\1`{own}`\2"),
+    if !wording.possessive {
+        return vec![Replacement {
+            name: "all_names",
+            pattern: format!(r"(\A|[{BEFORE}])(?:`{name}`|{name})(\s*\.)"),
+            with: format!(r"\1`{own}`\2"),
+        }];
     }
-}
-
-/// The pattern for a rewritten logical schema.
-pub(crate) fn rewritten(logical: &str, own: &str) -> String {
-    replacement(logical, own).pattern
+    let written = |called, written: &str| Replacement {
+        name: called,
+        pattern: format!(r"(?<![^{BEFORE}]){written}(\s*\.)"),
+        with: format!(r"`{own}`\1"),
+    };
+    vec![
+        written("names", &name),
+        written("quoted_names", &format!("`{name}`")),
+    ]
 }
 
 /// What every character set takes for the same. Any other byte may be a blank or a letter: latin1 has a blank at 160.
@@ -215,6 +228,9 @@ impl OtherCase {
 
 #[cfg(test)]
 mod tests {
+    use proptest::collection::vec;
+    use proptest::prelude::*;
+    use proptest::sample::select;
     use shardwright_patterns::{Automaton, Dialect, Flags, Limits, Literal, Pattern, witness};
     use shardwright_rules::{CommentForm, KeyKind};
 
@@ -313,9 +329,7 @@ mod tests {
             .into_iter()
             .map(|(_, rule)| (compiled(&rule), rule.negate_match_pattern))
             .collect();
-        let Replacement { pattern, with } = replacement("world", "Asia");
-        let rewrite = regex::Regex::new(&pattern).expect("a valid pattern");
-        let with = with.replace(r"\1", "${1}").replace(r"\2", "${2}");
+        let written = [true, false].map(|possessive| Written::of("world", "Asia", Wording { possessive }));
         for (statement, expected) in [
             (
                 "SELECT world.City.Name FROM world.City",
@@ -364,8 +378,58 @@ mod tests {
             let refused = refuse
                 .iter()
                 .any(|(pattern, negate)| pattern.is_match(keyed(statement).as_bytes()) != *negate);
-            let text = (!refused).then(|| rewrite.replace_all(&keyed(statement), with.as_str()).into_owned());
-            assert_eq!(text, expected.map(keyed), "{statement}");
+            for written in &written {
+                let text = (!refused).then(|| written.rewrite(&keyed(statement)));
+                assert_eq!(text, expected.map(keyed), "{statement}");
+            }
+        }
+    }
+
+    /// The rules that write a shard's schema.
+    struct Written(Vec<(Pattern, String)>);
+
+    impl Written {
+        fn of(logical: &str, own: &str, wording: Wording) -> Self {
+            let flags = Flags {
+                caseless: false,
+                global: true,
+            };
+            let dialect = match wording.possessive {
+                true => Dialect::Pcre,
+                false => Dialect::Re2,
+            };
+            let rules = replacements(logical, own, wording).into_iter();
+            let compiled = |Replacement { pattern, with, .. }| {
+                (
+                    Pattern::compile(&pattern, flags, dialect).expect("a valid pattern"),
+                    with,
+                )
+            };
+            Self(rules.map(compiled).collect())
+        }
+
+        fn rewrite(&self, statement: &str) -> String {
+            let mut text = statement.as_bytes().to_vec();
+            for (pattern, with) in &self.0 {
+                text = pattern.rewrite(&text, with.as_bytes()).unwrap_or(text);
+            }
+            String::from_utf8(text).expect("names are written whole")
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn both_libraries_write_the_same(
+            own in select(vec!["shop_1", "a`b", r"a\1b", "x shop.y", " `shop`.", "shop", "é"]),
+            pieces in vec(select(vec![
+                "shop", "`shop`", "`", ".", " ", "\n", ",", "(", ")", "$", "@", "'", "é", "a", "-", "*/", "/*", "SHOP", "shop.a", ",shop .b",
+            ]), 0..14),
+        ) {
+            let statement = pieces.concat();
+            let [pcre, re2] = [true, false].map(|possessive| {
+                Written::of("shop", own, Wording { possessive }).rewrite(&statement)
+            });
+            prop_assert_eq!(pcre, re2, "{:?} for {:?}", statement, own);
         }
     }
 }

@@ -19,6 +19,9 @@ impl Front<'_> {
             self.push_group(opened_at, "(", "(");
             return Ok(());
         }
+        if self.byte_in_front()? {
+            return Ok(());
+        }
         for (opening, what) in [
             ("=", "look-ahead"),
             ("!", "look-ahead"),
@@ -61,10 +64,36 @@ impl Front<'_> {
         }
     }
 
+    /// `(?<![^…])` at the start of a pattern: one of these bytes stands in front of a match, or nothing does. A text has such a
+    /// match if it has one with that byte, so the language stays regular. False if something else stands here.
+    fn byte_in_front(&mut self) -> Result<bool, PatternError> {
+        let is_first = self.frames.len() == 1 && self.regular.is_empty();
+        if self.re2 || !is_first || !self.rest().starts_with(b"<![^") {
+            return Ok(false);
+        }
+        let begin = self.at;
+        self.at += 2;
+        self.class()?;
+        let outside = std::mem::take(&mut self.regular);
+        self.exact.clear();
+        self.repeatable = None;
+        self.unrepeatable = None;
+        if !self.takes(")") {
+            self.at = begin;
+            return Ok(false);
+        }
+        self.regular = format!(r"(?:\A|[^{outside}])");
+        self.exact = format!("(?<!{outside})");
+        self.unrepeatable = Some("a quantifier behind an assertion");
+        self.looks_in_front = true;
+        Ok(true)
+    }
+
     /// `(*COMMIT)`, once and not in a group. Whether what stands before it has a known meaning is told later.
     fn verb(&mut self) -> Result<(), PatternError> {
         let is_plain = self.frames.len() == 1 && self.frame().inline.is_empty() && !self.branched;
-        let may_stand = is_plain && !self.re2 && self.committed.is_none() && !self.dollar;
+        let is_read_once = !self.dollar && !self.looks_in_front;
+        let may_stand = is_plain && !self.re2 && self.committed.is_none() && is_read_once;
         if !may_stand || !self.takes("*COMMIT)") {
             return Err(self.unsupported("a verb such as `(*ACCEPT)`"));
         }
