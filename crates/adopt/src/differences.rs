@@ -39,6 +39,7 @@ const SCHEDULER_MOVES: &str =
     "a program of the scheduler moves servers between the hostgroups of its cluster, and sets their state";
 const GROUP_WEIGHTS: &str = "weights of Galera and group replication rank the writers, so no two are equal";
 const GALERA_OUT: &str = "the monitor sets servers of Galera back to ONLINE, so one that is out has no row";
+const LAG_OF_GROUPS: &str = "servers of Galera and group replication are limited by the transactions that wait, not by the lag of a replica";
 const AS_MANY_AS_SERVERS: &str = "a cluster has at most as many writers as it has servers in the file";
 const ONE_VALUE: &str = "a server has one value of this for all of its hostgroups";
 const READS_OF_GALERA: &str = "with 0, servers that could write and do not would not read either";
@@ -169,6 +170,11 @@ fn why(
                 ClusterKind::Galera(_) if how == "only in the source" => Some(GALERA_OUT),
                 ClusterKind::Galera(_) | ClusterKind::GroupReplication(_) if is_missing => {
                     Some(MONITOR_MOVES)
+                }
+                ClusterKind::Galera(_) | ClusterKind::GroupReplication(_)
+                    if how.contains("max_replication_lag") =>
+                {
+                    Some(LAG_OF_GROUPS)
                 }
                 ClusterKind::Galera(_) | ClusterKind::GroupReplication(_) if how.starts_with("weight") => {
                     Some(GROUP_WEIGHTS)

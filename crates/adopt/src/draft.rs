@@ -24,6 +24,9 @@ pub struct Draft {
     pub clusters: Vec<ClusterDraft>,
     /// By name.
     pub users: Vec<UserDraft>,
+    /// Whether the source has users that the project cannot have: `manage` leaves them to others, so that no apply deletes
+    /// them.
+    pub leaves_users: bool,
     /// By name.
     pub listeners: Vec<Listener>,
     /// The account that watches servers.

@@ -35,6 +35,7 @@ pub(crate) fn draft(
         target,
         clusters,
         users: Vec::new(),
+        leaves_users: false,
         listeners: source.listeners.clone(),
         monitor: source
             .monitor
@@ -60,13 +61,10 @@ fn users(
     draft: &mut Draft,
     unwritten: &mut Vec<Unwritten>,
 ) {
+    let mut others = Vec::new();
     for user in &source.users {
         let why = if !is_name(&user.name) {
-            Some(
-                "names of the language are letters, digits, `_` and `-`; an apply deletes it, unless `manage.users` of the \
-                 project file leaves it to others"
-                    .to_owned(),
-            )
+            Some("names of the language are letters, digits, `_` and `-`".to_owned())
         } else if draft.place(user.default_hostgroup).is_none() {
             let id = user.default_hostgroup;
             Some(format!(
@@ -76,13 +74,29 @@ fn users(
             None
         };
         match why {
-            Some(why) => unwritten.push(Unwritten {
-                what: format!("user {}", user.name),
-                why,
-            }),
+            Some(why) => others.push((user, why)),
             None => draft.users.push(self::user(user, beside, secrets)),
         }
     }
+    draft.leaves_users = !others.is_empty() && can_be_left(source, &others) && !draft.users.is_empty();
+    let then = match draft.leaves_users {
+        true => "`manage.users` of the project file leaves it to others",
+        false => "an apply deletes it, unless `manage.users` of the project file leaves it to others",
+    };
+    unwritten.extend(others.into_iter().map(|(user, why)| Unwritten {
+        what: format!("user {}", user.name),
+        why: format!("{why}; {then}"),
+    }));
+}
+
+/// Whether `manage` can leave users to others: the firewall is one switch for all users, and rows of fast routing go with
+/// their users.
+fn can_be_left(source: &Configuration, others: &[(&User, String)]) -> bool {
+    let has_routes = |user: &User| {
+        let routes = &source.graph.fast_routing;
+        routes.iter().any(|row| row.username == user.name)
+    };
+    source.firewall.is_empty() && !others.iter().any(|(user, _)| has_routes(user))
 }
 
 fn user(user: &User, beside: &Beside, secrets: Secrets) -> UserDraft {

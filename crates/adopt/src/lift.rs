@@ -107,10 +107,12 @@ pub(crate) fn lift(source: &Configuration, draft: &mut Draft, built: &mut Built)
     source
         .variables
         .retain(|name, value| !default_value(name).is_some_and(|default| same_value(name, default, value)));
-    // A user that is not written is told of by itself: that nobody logs in by it says nothing about a rule.
-    source
-        .users
-        .retain(|user| draft.users.iter().any(|own| own.name == user.name));
+    // A user that is not written and that an apply deletes is told of by itself: that nobody logs in by it says nothing about
+    // a rule. The statements of those who stay go as before.
+    if !draft.leaves_users {
+        let own = |user: &User| draft.users.iter().any(|own| own.name == user.name);
+        source.users.retain(own);
+    }
     let attempts = (MOST_COMPILED / draft.rules.len().max(1)).clamp(LEAST_ATTEMPTS, MOST_ATTEMPTS);
     let mut lifting = Lifting {
         source: &source,

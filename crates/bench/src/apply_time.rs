@@ -91,6 +91,9 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&str)) -> Result<Report, BenchE
             };
             let before = rig.client.felt_in_peace()?;
             let (ms, during) = rig.measured(arguments)?;
+            if step == Step::PlanOfOne {
+                rig.expect_witness("change.plan", plan.shards)?;
+            }
             samples.push(Sample {
                 round,
                 step,

@@ -80,8 +80,10 @@ impl Run<'_> {
         };
         self.report.before = Some(observed.base());
         self.report.after = Some(observed.base());
-        if let Some(message) = self.target.unfinished() {
-            return (Outcome::Contended, message);
+        match self.target.unfinished() {
+            Ok(None) => {}
+            Ok(Some(message)) => return (Outcome::Contended, message),
+            Err(error) => return (Outcome::NotSent, error.to_string()),
         }
         if observed.base() != change.plan.base {
             return (Outcome::Stale, moved(change, &observed));

@@ -17,9 +17,9 @@ pub enum ObjectKind {
     Listener,
     /// `clusters.NAME`, with its servers listed right after it.
     Cluster,
-    /// `clusters.NAME.servers.NAME`
+    /// `clusters.NAME.servers.NAME`; a row of `mysql_servers` that no object has.
     Server,
-    /// `users.NAME`
+    /// `users.NAME`; a row of `mysql_users` that no object has.
     User,
     /// `shard_maps.NAME`
     ShardMap,
@@ -39,7 +39,7 @@ pub enum ObjectKind {
     Mirror,
     /// `firewall.NAME`
     Firewall,
-    /// `query_rules.NAME.rules[N]`
+    /// `query_rules.NAME.rules[N]`; a row of `mysql_query_rules` that no object has.
     QueryRule,
     /// Every other address.
     Other,
@@ -54,9 +54,9 @@ impl ObjectKind {
             (Some("engine_settings"), ..) => Self::Settings,
             (Some("monitor"), ..) => Self::Monitor,
             (Some("listeners"), ..) => Self::Listener,
-            (Some("clusters"), _, Some("servers")) => Self::Server,
+            (Some("clusters"), _, Some("servers")) | (Some("mysql_servers"), ..) => Self::Server,
             (Some("clusters"), ..) => Self::Cluster,
-            (Some("users"), ..) => Self::User,
+            (Some("users" | "mysql_users"), ..) => Self::User,
             (Some("shard_maps"), _, Some("shards")) => Self::Shard,
             (Some("shard_maps"), ..) => Self::ShardMap,
             (Some("read_write_policies"), ..) => Self::Policy,
@@ -66,7 +66,7 @@ impl ObjectKind {
             (Some("caches"), ..) => Self::Cache,
             (Some("mirrors"), ..) => Self::Mirror,
             (Some("firewall"), ..) => Self::Firewall,
-            (Some("query_rules"), ..) => Self::QueryRule,
+            (Some("query_rules" | "mysql_query_rules"), ..) => Self::QueryRule,
             _ => Self::Other,
         }
     }

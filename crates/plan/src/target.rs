@@ -36,8 +36,11 @@ pub trait Target {
     }
 
     /// An earlier change that has not ended, and what to do about it; nothing else is applied before that.
-    fn unfinished(&mut self) -> Option<String> {
-        None
+    ///
+    /// # Errors
+    /// It is not known, because what is remembered of earlier changes cannot be read.
+    fn unfinished(&mut self) -> Result<Option<String>, TargetError> {
+        Ok(None)
     }
 
     /// Replaces what it runs, when that is still the base of `change`. It is all or nothing, whatever the error,

@@ -129,6 +129,13 @@ fn draft(
         }
     };
     draft.servers = named(&found, weights);
+    if matches!(draft.form, ClusterForm::Galera | ClusterForm::GroupReplication) {
+        // The language has none there: servers of a group are measured by the transactions that wait.
+        draft
+            .servers
+            .iter_mut()
+            .for_each(|server| server.max_replication_lag_s = 0);
+    }
     if is_moved {
         // Whether they take traffic is for the program to say.
         draft

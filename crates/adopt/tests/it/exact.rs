@@ -73,3 +73,23 @@ fn a_rule_that_the_compiler_refuses_is_written_and_not_active() {
     insta::assert_snapshot!(lines(&adopted.differences), @"mysql_query_rules 1: only in the source (it is written and not active, because the compiler refuses it)");
     assert_same_routing(&file, &adopted, "a rule that never matches");
 }
+
+#[test]
+fn a_limit_on_the_lag_of_servers_of_a_group_is_left_out_with_the_reason() {
+    for table in ["mysql_galera_hostgroups", "mysql_group_replication_hostgroups"] {
+        let file = imported(&format!(
+            "INSERT INTO mysql_servers (hostgroup_id, hostname, max_replication_lag) VALUES (1, 'a', 30), (2, 'b', 30), (2, 'a', 0);
+             INSERT INTO {table} (writer_hostgroup, backup_writer_hostgroup, reader_hostgroup, offline_hostgroup, active,
+               max_writers, writer_is_also_reader, max_transactions_behind) VALUES (1, 3, 2, 4, 1, 1, 1, 50);
+             INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('app', 'x', 1);"
+        ));
+        let adopted = adopted(&file);
+        assert!(!files(&adopted).contains("max_replication_lag"), "{table}");
+        let differences = lines(&adopted.differences);
+        let told = differences.lines().filter(|line| {
+            line.contains("max_replication_lag 30 → 0") && line.contains("by the transactions that wait")
+        });
+        assert_eq!(told.count(), 2, "{table}: {differences}");
+        assert_same_routing(&file, &adopted, table);
+    }
+}

@@ -3,6 +3,7 @@
 use std::process::{Command, Stdio};
 use std::time::Instant;
 
+use serde_json::Value;
 use shardwright_testkit::{MariaDb, Options, ProxySql, ProxySqlOptions};
 use tempfile::TempDir;
 
@@ -74,6 +75,30 @@ impl Rig {
         self.client.forget();
         let ms = run(&self.plan, &self.project, arguments)?;
         Ok((ms, self.client.felt()?))
+    }
+
+    /// Whether a saved plan has found the statements of the shard that has moved: a plan that does not say what routes
+    /// differently would be quick.
+    pub(super) fn expect_witness(&self, saved: &str, shards: u32) -> Result<(), BenchError> {
+        let path = self.project.path().join(saved);
+        let text = std::fs::read_to_string(path).map_err(BenchError::io("reading a plan"))?;
+        let is_told = serde_json::from_str::<Value>(&text).is_ok_and(|plan| {
+            let key = format!("tenant={} ", shards / 2 + 1);
+            let of_shard = |witness: &Value| {
+                let statement = witness["statement"].as_str().unwrap_or_default();
+                format!("{} ", statement.to_lowercase().replace("*/", " ")).contains(&key)
+            };
+            let witnesses = plan["meaning"]["witnesses"].as_array();
+            plan["meaning"]["answer"] == "changed" && witnesses.is_some_and(|all| all.iter().any(of_shard))
+        });
+        match is_told {
+            true => Ok(()),
+            false => Err(BenchError::Output {
+                what: "the plan of a shard that moves does not say that its statements go another way"
+                    .to_owned(),
+                output: text.chars().take(2_000).collect(),
+            }),
+        }
     }
 
     /// How many rules are live.

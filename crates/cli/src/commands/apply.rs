@@ -41,7 +41,7 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
         None => meaning::plan(&opened, &mut live, ui, LockUse::Write, args.ownership.foreign())?,
     };
     if args.plan.is_none() && ui.format() != Format::Json {
-        plan::present(&plan, Some(&opened), ui)?;
+        plan::present(&plan, Some(&opened), &allowed, ui)?;
     }
     if !plan.moves.is_empty() {
         let message = format!("{}; nothing was changed", shardwright_plan::cannot_move(&plan));

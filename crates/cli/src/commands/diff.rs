@@ -16,7 +16,7 @@ pub(crate) fn run(args: &Diff, global: &Global, ui: &Ui) -> Result<Exit, Command
     // Later steps are not a difference of the running configuration.
     let plan =
         meaning::plan(&opened, &mut live, ui, LockUse::Ignore, Foreign::Compare)?.with_moves(Vec::new());
-    plan::present(&plan, Some(&opened), ui)?;
+    plan::present(&plan, Some(&opened), &[], ui)?;
     Ok(if plan.has_changes() {
         Exit::Changes
     } else {

@@ -25,7 +25,7 @@ pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, C
         live.take_staged(args.staged.way());
     }
     let plan = meaning::plan(&opened, &mut live, ui, lock, args.ownership.foreign())?;
-    present(&plan, Some(&opened), ui)?;
+    present(&plan, Some(&opened), &[], ui)?;
     if let Some(path) = &args.output {
         replace_file(path, plan.to_json().as_bytes())?;
         ui.status(&format!(
@@ -41,11 +41,17 @@ pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, C
     })
 }
 
-/// Writes a plan in the format that was asked for; with the project, objects carry their file and line.
-pub(crate) fn present(plan: &Plan, opened: Option<&Opened>, ui: &Ui) -> Result<(), CommandError> {
+/// Writes a plan in the format that was asked for; with the project, objects carry their file and line, and the limits that are
+/// broken and not lifted by one of the codes `allowed` are told.
+pub(crate) fn present(
+    plan: &Plan,
+    opened: Option<&Opened>,
+    allowed: &[String],
+    ui: &Ui,
+) -> Result<(), CommandError> {
     let now = clock::now();
     let limits = opened.map(live::limits);
-    let refusals = limits.map(|limits| safety::check(plan, &limits, now, &[]));
+    let refusals = limits.map(|limits| safety::check(plan, &limits, now, allowed));
     let view = View {
         now,
         origin: &|address| opened.and_then(|opened| opened.placed_at(address)),

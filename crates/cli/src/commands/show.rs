@@ -14,6 +14,6 @@ pub(crate) fn run(args: &Show, ui: &Ui) -> Result<Exit, CommandError> {
     let file = File::open(&args.plan).map_err(|error| unreadable(&args.plan, &error))?;
     let saved = Plan::read(file)
         .map_err(|error| CommandError::new(Exit::BadDocument, format!("{}: {error}", args.plan.display())))?;
-    plan::present(&saved, None, ui)?;
+    plan::present(&saved, None, &[], ui)?;
     Ok(Exit::Done)
 }

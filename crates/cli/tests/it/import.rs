@@ -249,6 +249,58 @@ fn lifted_rules_are_all_that_differs_from_a_source() {
 }
 
 #[test]
+fn a_user_that_the_language_cannot_name_stays_and_goes_where_it_went() {
+    let Some(binary) = real_proxysql("a user of a running ProxySQL that no project can have") else {
+        return;
+    };
+    let odd =
+        "INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('svc.app', 'x', 30);\n";
+    let (proxysql, environment, source) = running(&binary, odd);
+    let init = ["init", "--from", &source, "--password-env", "PX_ADMIN", "shop"];
+    let made = environment.run(init).unwrap();
+    assert_eq!(made.code(), Some(0), "{made}");
+    let told = "user svc.app: names of the language are letters, digits, `_` and `-`; `manage.users` of the project file \
+                leaves it to others";
+    assert!(made.stdout.contains(told), "{made}");
+    let plan = environment.run(["-C", "shop", "plan"]).unwrap().success();
+    assert!(
+        plan.stdout.contains("nothing routes differently (proved)"),
+        "{}",
+        plan.stdout
+    );
+    let apply = [
+        "-C",
+        "shop",
+        "apply",
+        "--auto-approve",
+        "--allow",
+        "deletes=lifted",
+    ];
+    let applied = environment.run(apply).unwrap();
+    assert_eq!(applied.code(), Some(0), "{}{}", applied.stdout, applied.stderr);
+    let rows = proxysql
+        .run(["SELECT default_hostgroup FROM runtime_mysql_users WHERE username='svc.app' AND frontend=1"])
+        .unwrap();
+    assert_eq!(rows[0][0].as_deref(), Some("30"), "{rows:?}");
+    // Rules that were lifted are gone all the same.
+    let rows = proxysql
+        .run(["SELECT rule_id FROM runtime_mysql_query_rules"])
+        .unwrap();
+    let ids: Vec<i64> = rows
+        .iter()
+        .flatten()
+        .map(|id| id.as_deref().unwrap().parse().unwrap())
+        .collect();
+    let diff = environment.run(["-C", "shop", "diff"]).unwrap();
+    assert_eq!(diff.code(), Some(0), "{}{}", diff.stdout, diff.stderr);
+    let kept =
+        std::fs::read_to_string(environment.project().join("shop/topology/rules.yaml")).unwrap_or_default();
+    for id in ids.into_iter().filter(|id| (1..100_000).contains(id)) {
+        assert!(kept.contains(&format!("rule_id: {id},")), "{id}: {kept}");
+    }
+}
+
+#[test]
 fn a_running_proxysql_becomes_a_project_without_a_difference() {
     let Some(binary) = real_proxysql("a project of a running ProxySQL") else {
         return;

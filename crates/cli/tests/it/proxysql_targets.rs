@@ -168,6 +168,8 @@ fn from_nothing_to_a_map_to_a_move_and_back() {
         ],
     );
     assert!(rig.state() == before, "another state than before");
+    let history = rig.ends(0, &["history"]);
+    assert!(history.contains(&format!("takes back {run}: ")), "{history}");
     rig.ends(2, &["diff"]);
     rig.topology("two", 1);
     rig.ends(0, &["diff"]);
@@ -235,7 +237,8 @@ fn more_than_a_few_objects_go_only_when_somebody_says_so() {
     let refused = rig.run(&["apply", "--auto-approve"]);
     assert_eq!(refused.code(), Some(4), "{refused:?}");
     assert!(refused.stderr.contains("safety.deletes.max"), "{refused:?}");
-    rig.ends(0, &["apply", "--auto-approve", "--allow", "deletes=they moved"]);
+    let allowed = rig.ends(0, &["apply", "--auto-approve", "--allow", "deletes=they moved"]);
+    assert!(!allowed.contains("safety.deletes.max"), "{allowed}");
     assert_eq!(
         rig.proxysql
             .run(["SELECT hostname FROM runtime_mysql_servers WHERE hostname LIKE 'c%'"])

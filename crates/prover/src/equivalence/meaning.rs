@@ -322,9 +322,16 @@ fn asked(
                     .expect("a row is a map with string keys")
             };
             let weights: Vec<u32> = row.draws().map(|choice| choice.weight).collect();
-            let drawn = format!("{} {weights:?}", key());
-            let occurrence = occurrences.entry(drawn.clone()).or_insert(0);
-            *occurrence += 1;
+            // Without choices nothing is drawn.
+            let draw = match weights.is_empty() {
+                true => 0,
+                false => {
+                    let drawn = format!("{} {weights:?}", key());
+                    let occurrence = occurrences.entry(drawn.clone()).or_insert(0);
+                    *occurrence += 1;
+                    number(draws, format!("{drawn} {occurrence}"))
+                }
+            };
             Asked {
                 row: (!is_met).then(|| rows.id(key(), RulePosition { side, position })),
                 rewrite: slices::rewrites(row).then(|| {
@@ -332,7 +339,7 @@ fn asked(
                     number(rewrites, format!("{written:?}"))
                 }),
                 is_mark: marks.contains(&position),
-                draw: number(draws, format!("{drawn} {occurrence}")),
+                draw,
             }
         })
         .collect()

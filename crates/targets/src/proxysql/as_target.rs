@@ -31,8 +31,10 @@ impl Target for ProxySqlTarget {
         difference
     }
 
-    fn unfinished(&mut self) -> Option<String> {
-        self.unfinished_run(self.seen.as_ref().and_then(|live| live.lease.as_ref()))
+    fn unfinished(&mut self) -> Result<Option<String>, TargetError> {
+        let lease = self.seen.as_ref().and_then(|live| live.lease.as_ref());
+        self.unfinished_run(lease)
+            .map_err(|error| self.error(&error.to_string()))
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError> {

@@ -103,7 +103,8 @@ fn named_by(row: &Row) -> Option<Address> {
     let comment = row.text("comment");
     let path = comment.split_once(": ").map_or(comment, |(path, _)| path);
     let address = Address::from(path);
-    let is_path = path.contains('.') && !path.contains(char::is_whitespace);
+    // A row that no object has is named by its table; no comment of ours says that.
+    let is_path = path.contains('.') && !path.contains(char::is_whitespace) && !path.starts_with("mysql_");
     (is_path && ObjectKind::of(&address) != ObjectKind::Other).then_some(address)
 }
 

@@ -206,7 +206,10 @@ impl ProxySqlTarget {
         let mark = self.owner(live).map(|(_, mark)| mark.clone());
         let last = self.last(live, mark.as_ref(), &wanted, former);
         let observed = self.observed(live);
-        let unfinished = self.unfinished_run(live.lease.as_ref());
+        // A state that cannot be read may hold a run that has not ended.
+        let unfinished = self
+            .unfinished_run(live.lease.as_ref())
+            .unwrap_or_else(|error| Some(error.to_string()));
         let told = Told {
             wanted: &wanted,
             last,

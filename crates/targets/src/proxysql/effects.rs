@@ -176,10 +176,15 @@ fn row_change(change: &Change) -> RowChange {
         (None, None) => (Action::Change, Facts::new(), Facts::new()),
     };
     tell_secret(change, &mut old, &mut new);
-    for facts in [&mut old, &mut new] {
-        // The comment of a row begins with the object that it is of, which has been said.
+    // The comment of a row begins with the object that it is of, which has been said; and a row without a comment gets one.
+    let is_said = |facts: &Facts| {
         let comment = facts.get("comment").and_then(Value::as_str).unwrap_or_default();
-        if comment.split_once(": ").map_or(comment, |(path, _)| path) == change.address.as_str() {
+        comment.split_once(": ").map_or(comment, |(path, _)| path) == change.address.as_str()
+    };
+    let is_empty = |facts: &Facts| facts.get("comment").and_then(Value::as_str) == Some("");
+    let said = [&old, &new].map(is_said);
+    for (facts, is_said) in [&mut old, &mut new].into_iter().zip(said) {
+        if is_said || (said.contains(&true) && is_empty(facts)) {
             facts.shift_remove("comment");
         }
     }

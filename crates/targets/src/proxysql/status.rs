@@ -64,7 +64,9 @@ impl ProxySqlTarget {
     /// It cannot be reached or read, or is not what the project says.
     pub fn status(&mut self) -> Result<Status, TargetError> {
         let observed = shardwright_plan::Target::observe(self)?;
-        let unfinished = shardwright_plan::Target::unfinished(self);
+        // A state that cannot be read may hold a run that has not ended.
+        let unfinished =
+            shardwright_plan::Target::unfinished(self).unwrap_or_else(|error| Some(error.reason));
         let live = self.read()?;
         let failed = |error: SessionError| self.error(&error.to_string());
         let mut session = self.connect().map_err(failed)?;

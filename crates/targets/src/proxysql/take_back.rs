@@ -110,8 +110,10 @@ impl ProxySqlTarget {
                 format!("run {name} took the target over from another project, which has to apply again");
             return Err((Outcome::Refused, message));
         }
-        if let Some(message) = shardwright_plan::Target::unfinished(self) {
-            return Err((Outcome::Contended, message));
+        match shardwright_plan::Target::unfinished(self) {
+            Ok(None) => {}
+            Ok(Some(message)) => return Err((Outcome::Contended, message)),
+            Err(error) => return Err((Outcome::NotSent, error.to_string())),
         }
         let live = self
             .read()

@@ -247,13 +247,12 @@ impl ProxySqlTarget {
     }
 
     /// A run that has not ended, with what to do: one of this machine, or the one that holds the lease.
-    pub(super) fn unfinished_run(&self, lease: Option<&Lease>) -> Option<String> {
-        match (self.open_run(), lease) {
-            (Ok(Some(run)), _) => Some(unfinished(&run)),
-            (Err(error), _) => Some(error.to_string()),
-            (Ok(None), Some(lease)) => Some(format!("{lease}, has not ended")),
-            (Ok(None), None) => None,
-        }
+    pub(super) fn unfinished_run(&self, lease: Option<&Lease>) -> Result<Option<String>, JournalError> {
+        Ok(match (self.open_run()?, lease) {
+            (Some(run), _) => Some(unfinished(&run)),
+            (None, Some(lease)) => Some(format!("{lease}, has not ended")),
+            (None, None) => None,
+        })
     }
 
     pub(super) fn observed(&self, live: &Live) -> Observed {

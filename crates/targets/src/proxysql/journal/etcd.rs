@@ -20,8 +20,12 @@ use super::cells::{CellError, Cells, Held, after};
 /// The version of the keys; raised when an old program would misread new ones.
 const VERSION: &str = "1";
 const VERSION_KEY: &str = "shardwright/version";
-/// How many values are asked for at a time; each has at most half a megabyte.
+/// How many values are asked for at first; each has at most half a megabyte.
 const PAGE: usize = 32;
+/// Pages grow until they are so large, in bytes: notes of runs are small and many.
+const FULL_PAGE: usize = 1 << 20;
+/// By how much they grow.
+const GROWTH: usize = 8;
 
 #[derive(Debug)]
 pub(super) struct EtcdCells {
@@ -147,21 +151,27 @@ impl Cells for EtcdCells {
         let (mut from, end) = (prefix.as_bytes().to_vec(), encoded(&after(&prefix)));
         let mut revision = "0".to_owned();
         let mut all = Vec::new();
+        let mut page = PAGE;
         loop {
             let question =
-                json!({"key": encoded(&from), "range_end": end, "limit": PAGE, "revision": revision});
+                json!({"key": encoded(&from), "range_end": end, "limit": page, "revision": revision});
             let answer = self.call("/v3/kv/range", &question)?;
             // All pages are of one moment.
             if let Some(first) = answer["header"]["revision"].as_str().filter(|_| revision == "0") {
                 revision = first.to_owned();
             }
+            let mut bytes = 0;
             for kept in found(&answer)? {
+                bytes += kept.value.len();
                 from = [kept.name.as_bytes(), &[0]].concat();
                 let name = kept.name.strip_prefix(&prefix).unwrap_or_default().to_owned();
                 all.push((name, kept.value));
             }
             if answer["more"] != true {
                 return Ok(all);
+            }
+            if bytes * GROWTH <= FULL_PAGE {
+                page *= GROWTH;
             }
         }
     }

@@ -2,7 +2,7 @@
 
 mod kit;
 
-use shardwright_testkit::{Cable, Etcd, EtcdOptions, MariaDb, Options, eventually};
+use shardwright_testkit::{Cable, Etcd, EtcdOptions, Faulty, MariaDb, Options, eventually};
 
 use self::kit::{HASH, KINDS, Kind, PATIENCE, SHARED, ended, kit, mixed_up, record};
 use super::*;
@@ -65,6 +65,28 @@ fn a_run_of_many_rows_is_whole_in_every_store() {
             "{kind:?}"
         );
     }
+}
+
+#[test]
+fn whether_a_run_is_open_is_asked_in_few_questions_after_many_runs() {
+    let journal = kit().journal(Kind::Etcd, "history", "a@one", None);
+    let lock = journal.lock().unwrap();
+    for number in 0..50 {
+        let mut run = journal.begin(record(&format!("run-{number:02}"), 0)).unwrap();
+        for _ in 0..6 {
+            run.note(Phase::Saving).unwrap();
+        }
+        run.note(ended(End::Applied)).unwrap();
+    }
+    drop(lock);
+    let network = Faulty::http(kit().etcd.address(), usize::MAX, None, false);
+    let theirs = kit().journal(Kind::Etcd, "history", "b@two", Some(network.address.port()));
+    assert!(theirs.open_run("px").unwrap().is_none());
+    let history = theirs.history().unwrap();
+    assert_eq!(history.len(), 50);
+    assert!(history.iter().all(|run| run.phases.len() == 7));
+    // The version, and for each answer two pages of runs and three of their 350 notes.
+    assert_eq!(network.statements().len(), 11, "{:?}", network.statements());
 }
 
 #[test]

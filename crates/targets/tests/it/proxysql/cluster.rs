@@ -11,6 +11,16 @@ use super::rig::{Rig, plan};
 /// How long a peer may take on the busiest machine.
 const FOLLOWS: Duration = Duration::from_secs(120);
 
+/// An apply waits twice as long as the slowest module of its node asks for, and this module does not change in the tests.
+const WAIT_LONG: [&str; 2] = [
+    "SET admin-cluster_admin_variables_diffs_before_sync=300",
+    "LOAD ADMIN VARIABLES TO RUNTIME",
+];
+const WAIT_SHORT: [&str; 2] = [
+    "SET admin-cluster_admin_variables_diffs_before_sync=3",
+    "LOAD ADMIN VARIABLES TO RUNTIME",
+];
+
 /// Makes a cluster of nodes.
 fn join(nodes: &[&ProxySql]) {
     let mut statements: Vec<String> = [
@@ -56,6 +66,7 @@ fast_routing:
   - {username: app, schemaname: s1, flagIN: 0, destination_hostgroup: 20}
 ",
     );
+    first.run(&WAIT_LONG);
     first.applied(&desired);
     // Whoever applies waits for that: nobody has to wait afterwards.
     for peer in [&second, &third] {
@@ -83,7 +94,9 @@ fn a_peer_that_does_not_follow_is_named_by_the_report_and_the_record() {
         return;
     };
     join(&[first.real(), second.real(), third.real()]);
+    first.run(&WAIT_LONG);
     first.applied(&configuration(ONE));
+    first.run(&WAIT_SHORT);
     let gone = third.proxysql.admin_address();
     drop(third);
     let mut target = first.target();
@@ -116,6 +129,7 @@ fn while_one_node_is_applied_to_another_one_is_not() {
         return;
     };
     join(&[first.real(), second.real()]);
+    first.run(&WAIT_LONG);
     first.applied(&configuration(ONE));
     let statements = {
         let network = Faulty::start(first.proxysql.admin_address(), 0, None, false);
