@@ -5,13 +5,14 @@
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::net::SocketAddr;
+use std::net::{SocketAddr, TcpListener as StdTcpListener};
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
 use std::path::{Path, PathBuf};
 
 use nix::sys::socket::{setsockopt, sockopt};
+use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
 /// Connections that the system keeps until they are accepted.
@@ -35,10 +36,10 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// What is listened on.
+/// What is listened on. Connections are accepted without a watch of the acceptor's runtime: a worker watches them, or nobody.
 pub(crate) enum Listening {
-    Tcp(TcpListener),
-    Unix(UnixListener),
+    Tcp(AsyncFd<StdTcpListener>),
+    Unix(AsyncFd<StdUnixListener>),
 }
 
 /// A place that is bound.
@@ -61,7 +62,7 @@ impl Bound {
                 };
                 Ok(Self {
                     address: Some(listener.local_addr()?),
-                    listening: Listening::Tcp(listener),
+                    listening: Listening::Tcp(AsyncFd::new(listener.into_std()?)?),
                     file: None,
                 })
             }
@@ -71,7 +72,7 @@ impl Bound {
                 }
                 let (listener, file) = SocketFile::bind(path, mode.unwrap_or(DEFAULT_MODE))?;
                 Ok(Self {
-                    listening: Listening::Unix(listener),
+                    listening: Listening::Unix(AsyncFd::new(listener.into_std()?)?),
                     address: None,
                     file: Some(file),
                 })
@@ -82,8 +83,8 @@ impl Bound {
     /// The same socket once more.
     pub(crate) fn duplicate(&self) -> io::Result<OwnedFd> {
         match &self.listening {
-            Listening::Tcp(listener) => listener.as_fd().try_clone_to_owned(),
-            Listening::Unix(listener) => listener.as_fd().try_clone_to_owned(),
+            Listening::Tcp(listener) => listener.get_ref().as_fd().try_clone_to_owned(),
+            Listening::Unix(listener) => listener.get_ref().as_fd().try_clone_to_owned(),
         }
     }
 }
