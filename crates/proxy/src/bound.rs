@@ -5,14 +5,13 @@
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::net::{SocketAddr, TcpListener as StdTcpListener};
+use std::net::SocketAddr;
 use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::{UnixListener as StdUnixListener, UnixStream as StdUnixStream};
+use std::os::unix::net::UnixStream as StdUnixStream;
 use std::path::{Path, PathBuf};
 
 use nix::sys::socket::{setsockopt, sockopt};
-use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpListener, TcpSocket, UnixListener};
 
 /// Connections that the system keeps until they are accepted.
@@ -36,10 +35,10 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// What is listened on. Connections are accepted without a watch of the acceptor's runtime: a worker watches them, or nobody.
+/// What is listened on.
 pub(crate) enum Listening {
-    Tcp(AsyncFd<StdTcpListener>),
-    Unix(AsyncFd<StdUnixListener>),
+    Tcp(TcpListener),
+    Unix(UnixListener),
 }
 
 /// A place that is bound.
@@ -62,7 +61,7 @@ impl Bound {
                 };
                 Ok(Self {
                     address: Some(listener.local_addr()?),
-                    listening: Listening::Tcp(AsyncFd::new(listener.into_std()?)?),
+                    listening: Listening::Tcp(listener),
                     file: None,
                 })
             }
@@ -72,7 +71,7 @@ impl Bound {
                 }
                 let (listener, file) = SocketFile::bind(path, mode.unwrap_or(DEFAULT_MODE))?;
                 Ok(Self {
-                    listening: Listening::Unix(AsyncFd::new(listener.into_std()?)?),
+                    listening: Listening::Unix(listener),
                     address: None,
                     file: Some(file),
                 })
@@ -83,8 +82,8 @@ impl Bound {
     /// The same socket once more.
     pub(crate) fn duplicate(&self) -> io::Result<OwnedFd> {
         match &self.listening {
-            Listening::Tcp(listener) => listener.get_ref().as_fd().try_clone_to_owned(),
-            Listening::Unix(listener) => listener.get_ref().as_fd().try_clone_to_owned(),
+            Listening::Tcp(listener) => listener.as_fd().try_clone_to_owned(),
+            Listening::Unix(listener) => listener.as_fd().try_clone_to_owned(),
         }
     }
 }

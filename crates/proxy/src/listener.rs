@@ -2,17 +2,14 @@
 
 use std::future::poll_fn;
 use std::io;
-use std::net::TcpStream;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::os::unix::net::UnixStream;
+use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
-use nix::sys::socket::{MsgFlags, send};
 use shardwright_wire::{MysqlError, errors, write_packet};
-use tokio::io::unix::AsyncFd;
+use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::watch;
 
 use crate::bound::{Bound, Listening};
@@ -80,18 +77,13 @@ enum Accepted {
 }
 
 impl Accepted {
-    /// Ready to be watched.
-    fn into_client(self) -> io::Result<ClientStream> {
+    fn into_std(self) -> io::Result<ClientStream> {
         match self {
             Self::Tcp(stream) => {
                 stream.set_nodelay(true)?;
-                stream.set_nonblocking(true)?;
-                Ok(ClientStream::Tcp(stream))
+                Ok(ClientStream::Tcp(stream.into_std()?))
             }
-            Self::Unix(stream) => {
-                stream.set_nonblocking(true)?;
-                Ok(ClientStream::Unix(stream))
-            }
+            Self::Unix(stream) => Ok(ClientStream::Unix(stream.into_std()?)),
         }
     }
 
@@ -101,12 +93,11 @@ impl Accepted {
         error.encode_before_greeting(&mut payload);
         let mut packet = Vec::new();
         write_packet(&mut packet, &mut 0, &payload);
-        let socket = match self {
-            Self::Tcp(stream) => stream.as_raw_fd(),
-            Self::Unix(stream) => stream.as_raw_fd(),
+        let written = match self {
+            Self::Tcp(stream) => stream.try_write(&packet),
+            Self::Unix(stream) => stream.try_write(&packet),
         };
-        let sent = send(socket, &packet, MsgFlags::MSG_DONTWAIT | MsgFlags::MSG_NOSIGNAL);
-        if let Err(error) = sent {
+        if let Err(error) = written {
             tracing::debug!(%error, "a client was not told that there are too many");
         }
     }
@@ -114,29 +105,14 @@ impl Accepted {
 
 impl Listening {
     fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Accepted, Peer)>> {
-        match self {
-            Self::Tcp(listener) => poll_accept(listener, cx, |listener| {
-                let (stream, peer) = listener.accept()?;
-                Ok((Accepted::Tcp(stream), Peer::Ip(peer)))
-            }),
-            Self::Unix(listener) => poll_accept(listener, cx, |listener| {
-                let (stream, _) = listener.accept()?;
-                Ok((Accepted::Unix(stream), Peer::Local))
-            }),
-        }
-    }
-}
-
-fn poll_accept<L: AsRawFd>(
-    listener: &AsyncFd<L>,
-    cx: &mut Context<'_>,
-    accept: impl Fn(&L) -> io::Result<(Accepted, Peer)>,
-) -> Poll<io::Result<(Accepted, Peer)>> {
-    loop {
-        let mut guard = ready!(listener.poll_read_ready(cx))?;
-        if let Ok(accepted) = guard.try_io(|listener| accept(listener.get_ref())) {
-            return Poll::Ready(accepted);
-        }
+        Poll::Ready(match self {
+            Self::Tcp(listener) => {
+                ready!(listener.poll_accept(cx)).map(|(stream, peer)| (Accepted::Tcp(stream), Peer::Ip(peer)))
+            }
+            Self::Unix(listener) => {
+                ready!(listener.poll_accept(cx)).map(|(stream, _)| (Accepted::Unix(stream), Peer::Local))
+            }
+        })
     }
 }
 
@@ -201,7 +177,7 @@ impl Accepting {
                 limits.max_half_open
             )));
         };
-        let stream = match stream.into_client() {
+        let stream = match stream.into_std() {
             Ok(stream) => stream,
             Err(error) => {
                 tracing::debug!(%peer, %error, "a connection was gone before it began");
