@@ -9,8 +9,6 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use rustc_hash::{FxHashMap, FxHasher};
 use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{Address, Configuration, HostgroupId, Rule, Statement};
-use shardwright_sql::DigestOptions;
-use shardwright_sql::digest::digest_into;
 
 use crate::pool::MemberFigures;
 use crate::snapshot::Snapshot;
@@ -276,6 +274,17 @@ pub(crate) struct DigestFigures {
 }
 
 impl DigestFigures {
+    /// Adds a statement that was answered at `now_s`.
+    fn count(&mut self, sample: &Sample<'_>, time_us: u64, now_s: u64) {
+        self.count += 1;
+        self.last_seen_s = now_s;
+        self.sum_time_us += time_us;
+        self.min_time_us = self.min_time_us.min(time_us);
+        self.max_time_us = self.max_time_us.max(time_us);
+        self.rows_affected += sample.rows_affected;
+        self.rows_sent += sample.rows_sent;
+    }
+
     /// Adds figures of another worker about the same digest.
     pub(crate) fn merge(&mut self, other: &Self) {
         self.count += other.count;
@@ -300,7 +309,7 @@ struct DigestTable {
 
 impl DigestTable {
     fn count(&mut self, sample: &Sample<'_>) {
-        let digest = digest_into(sample.statement.text(), &DigestOptions::DEFAULT, &mut self.text);
+        let digest = sample.statement.digest_hash_in(&mut self.text);
         let mut hasher = FxHasher::default();
         (sample.hostgroup, sample.user, sample.schema).hash(&mut hasher);
         let key = (digest, hasher.finish());
@@ -308,40 +317,31 @@ impl DigestTable {
         let now = SystemTime::now()
             .duration_since(UNIX_EPOCH)
             .map_or(0, |since| since.as_secs());
-        if !self.entries.contains_key(&key) {
-            if self.entries.len() >= self.limit {
-                self.dropped += 1;
-                return;
-            }
-            self.entries.insert(
-                key,
-                DigestFigures {
-                    hostgroup: sample.hostgroup,
-                    schema: sample.schema.unwrap_or_default().to_owned(),
-                    user: sample.user.to_owned(),
-                    digest,
-                    text: String::from_utf8_lossy(&self.text).into_owned(),
-                    count: 0,
-                    first_seen_s: now,
-                    last_seen_s: now,
-                    sum_time_us: 0,
-                    min_time_us: u64::MAX,
-                    max_time_us: 0,
-                    rows_affected: 0,
-                    rows_sent: 0,
-                },
-            );
-        }
-        let Some(entry) = self.entries.get_mut(&key) else {
+        if let Some(entry) = self.entries.get_mut(&key) {
+            entry.count(sample, time_us, now);
             return;
+        }
+        if self.entries.len() >= self.limit {
+            self.dropped += 1;
+            return;
+        }
+        let mut entry = DigestFigures {
+            hostgroup: sample.hostgroup,
+            schema: sample.schema.unwrap_or_default().to_owned(),
+            user: sample.user.to_owned(),
+            digest,
+            text: String::from_utf8_lossy(sample.statement.digest_text()).into_owned(),
+            count: 0,
+            first_seen_s: now,
+            last_seen_s: now,
+            sum_time_us: 0,
+            min_time_us: u64::MAX,
+            max_time_us: 0,
+            rows_affected: 0,
+            rows_sent: 0,
         };
-        entry.count += 1;
-        entry.last_seen_s = now;
-        entry.sum_time_us += time_us;
-        entry.min_time_us = entry.min_time_us.min(time_us);
-        entry.max_time_us = entry.max_time_us.max(time_us);
-        entry.rows_affected += sample.rows_affected;
-        entry.rows_sent += sample.rows_sent;
+        entry.count(sample, time_us, now);
+        self.entries.insert(key, entry);
     }
 }
 

@@ -17,7 +17,7 @@ use shardwright_sql::comment::{self, CommentKey, lone_pair, values_in};
 use crate::shards::ShardIndex;
 
 /// Rules that are looked at for one user.
-const MOST_RULES: usize = 64;
+pub(crate) const MOST_RULES: usize = 64;
 
 /// Rules that match: as many as [`Hits`] holds without a heap.
 const MOST_HITS: usize = 8;
@@ -109,13 +109,6 @@ impl Direct {
         })
     }
 
-    /// Whether what the walk asks of a session has the usual answers.
-    pub(crate) fn is_usual(session: &SessionView<'_>) -> bool {
-        session.transaction.is_none()
-            && session.transaction_pending.is_none()
-            && matches!(session.next_query_flag_in, None | Some(0))
-    }
-
     /// The key that alone decides where `statement` goes; `None` where the walk must tell.
     pub(crate) fn key<'a>(&self, statement: &Statement<'a>) -> Option<KeyRef<'a>> {
         if statement.command() == SentAs::Prepare {
@@ -169,6 +162,14 @@ impl Direct {
             hits: Hits::from_slice(&self.hits[..self.hits_len]),
         }
     }
+}
+
+/// Whether what the walk asks of a session has the usual answers.
+#[inline]
+pub(crate) fn is_usual(session: &SessionView<'_>) -> bool {
+    session.transaction.is_none()
+        && session.transaction_pending.is_none()
+        && matches!(session.next_query_flag_in, None | Some(0))
 }
 
 /// The comment that a map finds its key in, where a statement's place on a shard follows from that alone and the
@@ -225,7 +226,7 @@ mod tests {
 
     fn is_direct(table: &RoutingTable, session: &SessionView<'_>, text: &str) -> bool {
         let statement = Statement::new(text.as_bytes(), Default::default());
-        table.directly(session, &statement).is_some()
+        table.shortly(session, &statement).is_some()
     }
 
     const SESSION: SessionView<'_> = SessionView {

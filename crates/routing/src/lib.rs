@@ -12,6 +12,7 @@ mod moved;
 mod pool;
 mod recall;
 mod shards;
+mod unruled;
 
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::sync::{Arc, OnceLock};
@@ -32,6 +33,7 @@ use crate::pool::{NONE, Pool};
 use crate::recall::Recall;
 pub use crate::recall::Recollection;
 use crate::shards::{Owner, ShardIndex};
+use crate::unruled::Unruled;
 
 /// Decisions after which patterns are matched together.
 const OFTEN: u32 = 32;
@@ -66,6 +68,7 @@ struct KnownUser {
     /// Position in [`Configuration::users`].
     position: usize,
     direct: Option<Box<Direct>>,
+    unruled: Option<Unruled>,
 }
 
 impl RoutingTable {
@@ -152,6 +155,7 @@ impl RoutingTable {
             users.entry(user.name.clone()).or_insert_with(|| KnownUser {
                 position,
                 direct: Direct::of(&configuration, &shards, chains.of_flag_0(), &user.name).map(Box::new),
+                unruled: Unruled::of(&configuration, chains.of_flag_0(), user),
             });
         }
         Self {
@@ -213,10 +217,8 @@ impl RoutingTable {
 
     /// Where `statement` of `session` goes, without names: what [`RoutingTable::decide`] answers, as a proxy needs it.
     pub fn dispatch(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Dispatch {
-        match self.directly(session, statement) {
-            Some((direct, writer)) => direct.dispatch(writer),
-            None => self.walk(session, statement, Detail::Dispatch).into(),
-        }
+        self.shortly(session, statement)
+            .unwrap_or_else(|| self.walk(session, statement, Detail::Dispatch).into())
     }
 
     /// The same for one of several tables that are asked about one statement: what the patterns that they share have told
@@ -227,25 +229,27 @@ impl RoutingTable {
         statement: &Statement<'_>,
         recollection: &Recollection<'t>,
     ) -> Dispatch {
-        if let Some((direct, writer)) = self.directly(session, statement) {
-            return direct.dispatch(writer);
+        if let Some(dispatch) = self.shortly(session, statement) {
+            return dispatch;
         }
         let recall = Recall::new(self, session, recollection, true);
         decide(&recall, session, statement, Detail::Dispatch).into()
     }
 
-    fn directly(
-        &self,
-        session: &SessionView<'_>,
-        statement: &Statement<'_>,
-    ) -> Option<(&Direct, HostgroupId)> {
-        let direct = self.users.get(session.user)?.direct.as_deref()?;
-        if !Direct::is_usual(session) {
+    /// A short way, where the statement takes one.
+    #[inline]
+    fn shortly(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Option<Dispatch> {
+        let known = self.users.get(session.user)?;
+        if !direct::is_usual(session) {
             return None;
         }
+        if let Some(unruled) = known.unruled {
+            return Unruled::takes(statement).then(|| unruled.dispatch());
+        }
+        let direct = known.direct.as_deref()?;
         let key = direct.key(statement)?;
         let shards = self.shards.get(direct.map)?.as_deref()?;
-        Some((direct, shards.writer(&key)?))
+        Some(direct.dispatch(shards.writer(&key)?))
     }
 
     /// Where `statement` of `session` goes, and why.

@@ -67,7 +67,7 @@ pub use shardwright_vocabulary::{
     RolesBy, ServerState as MemberStatus, ServerTls, StatedTables, StatementKind, Unqualified, Words,
     WriterServesReads, glob_matches, is_glob,
 };
-pub use statement::{Statement, TransactionEnd, digest_hash};
+pub use statement::{KnownText, Statement, TransactionEnd, digest_hash};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};
 pub use surroundings::{Listener, Monitor};
 pub use throttle::{Throttle, Throttled};

@@ -7,6 +7,7 @@ use shardwright_sql::annotation::{self, FirstComment};
 use shardwright_sql::class::called_functions;
 use shardwright_sql::columns::Parameters;
 use shardwright_sql::comment::{CommentKey, comment_keys, values_in};
+use shardwright_sql::digest::digest_into;
 use shardwright_sql::skim::Comments;
 use shardwright_sql::{
     Digest, DigestOptions, LexMode, Lexer, ReadHazards, Shape, Skim, StatementClass, Token,
@@ -23,6 +24,26 @@ pub enum TransactionEnd {
     Chained,
 }
 
+/// What is read of a text once where it is executed many times. It is true of the same text in the same [`LexMode`] only.
+#[derive(Clone, Copy, Debug)]
+pub struct KnownText {
+    skim: Skim,
+    shape: Shape,
+    digest_hash: u64,
+}
+
+impl KnownText {
+    /// Reads a text.
+    pub fn of(text: &[u8], mode: LexMode) -> Self {
+        let statement = Statement::new(text, mode);
+        Self {
+            shape: *statement.shape(),
+            skim: *statement.skim(),
+            digest_hash: statement.digest_hash(),
+        }
+    }
+}
+
 /// A statement as the client sent it.
 #[derive(Debug)]
 pub struct Statement<'a> {
@@ -34,6 +55,7 @@ pub struct Statement<'a> {
     skim: OnceCell<Skim>,
     shape: OnceCell<Shape>,
     digest: OnceCell<Digest>,
+    digest_hash: OnceCell<u64>,
     /// The first that was asked for under other settings than the engine's own.
     other_digest: OnceCell<(DigestOptions, Digest)>,
 }
@@ -49,7 +71,19 @@ impl<'a> Statement<'a> {
             skim: OnceCell::new(),
             shape: OnceCell::new(),
             digest: OnceCell::new(),
+            digest_hash: OnceCell::new(),
             other_digest: OnceCell::new(),
+        }
+    }
+
+    /// The same statement, of whose text this was read before.
+    #[must_use]
+    pub fn with_known(self, known: &KnownText) -> Self {
+        Self {
+            skim: known.skim.into(),
+            shape: known.shape.into(),
+            digest_hash: known.digest_hash.into(),
+            ..self
         }
     }
 
@@ -106,7 +140,8 @@ impl<'a> Statement<'a> {
 
     /// What one pass over the tokens tells.
     pub fn shape(&self) -> &Shape {
-        self.shape.get_or_init(|| Shape::of(self.text, self.mode))
+        self.shape
+            .get_or_init(|| Shape::of_class(self.text, self.mode, self.class()))
     }
 
     /// The class of the first statement: a few tokens tell it.
@@ -153,7 +188,16 @@ impl<'a> Statement<'a> {
 
     /// The hash of [`Statement::digest_text`].
     pub fn digest_hash(&self) -> u64 {
-        self.digest().hash
+        *self.digest_hash.get_or_init(|| self.digest().hash)
+    }
+
+    /// The same without memory of its own: the digest text is made in `buffer`, whatever that holds, if it is made at all.
+    pub fn digest_hash_in(&self, buffer: &mut Vec<u8>) -> u64 {
+        let made = || match self.digest.get() {
+            Some(digest) => digest.hash,
+            None => digest_into(self.text, &DigestOptions::DEFAULT, buffer),
+        };
+        *self.digest_hash.get_or_init(made)
     }
 
     /// The digest under an engine's settings.
@@ -311,4 +355,41 @@ impl<'a> Statement<'a> {
 /// The hash of the digest text of a statement, as ProxySQL makes it with its default settings.
 pub fn digest_hash(text: &[u8]) -> u64 {
     Digest::of(text).hash
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_known_of_a_text_is_what_is_read_of_it() {
+        let modes = [false, true].map(|ansi_quotes| LexMode {
+            ansi_quotes,
+            ..LexMode::default()
+        });
+        for (text, mode) in [
+            "SELECT a FROM t WHERE id=?",
+            "/* tenant=17 */ SELECT \"x\" -- \" FOR UPDATE",
+            "INSERT INTO t VALUES (?, ?); SELECT @a",
+            "",
+        ]
+        .into_iter()
+        .flat_map(|text| modes.map(|mode| (text.as_bytes(), mode)))
+        {
+            let known = KnownText::of(text, mode);
+            let read = Statement::new(text, mode);
+            let told = Statement::new(text, mode).with_known(&known);
+            assert_eq!(told.shape(), read.shape());
+            assert_eq!(told.skim(), read.skim());
+            assert_eq!(told.first_comment(), read.first_comment());
+            assert_eq!(told.digest_hash_in(&mut Vec::new()), read.digest_hash());
+            assert_eq!(told.digest_text(), read.digest_text());
+            let mut buffer = b"before".to_vec();
+            assert_eq!(
+                Statement::new(text, mode).digest_hash_in(&mut buffer),
+                read.digest_hash()
+            );
+            assert_eq!(read.digest_hash_in(&mut buffer), read.digest_hash());
+        }
+    }
 }

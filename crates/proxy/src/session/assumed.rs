@@ -34,7 +34,7 @@ impl Session {
         held: &mut Held,
         routed: &RoutedStatement<'_>,
     ) -> Result<(), CheckoutError> {
-        for table in &routed.assumed {
+        for table in routed.assumed {
             let era = self.era();
             let hostgroup = held.hostgroup;
             if self.is_base(era, hostgroup, table) {

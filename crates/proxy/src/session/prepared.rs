@@ -185,7 +185,8 @@ impl Session {
         let bound = (self.login.snapshot.binds_keys && prepared.parameters > 0)
             .then(|| bound_keys(&parameters, &types, &prepared.long_data))
             .flatten();
-        let mut statement = Statement::new(&text, reading.mode).sent_as(SentAs::Execute);
+        let statement = Statement::new(&text, reading.mode).with_known(&prepared.known);
+        let mut statement = statement.sent_as(SentAs::Execute);
         if let Some(bound) = &bound {
             statement = statement.with_bound(bound);
         }
@@ -230,9 +231,9 @@ impl Session {
             }
         };
         let routed = self.routed_statement(statement, route, None);
-        let _passage = match is_let_through(&routed.effects) {
+        let _passage = match is_let_through(routed.effects) {
             true => Passage::default(),
-            false => match Box::pin(self.pass(routed.requirements.hostgroup, &routed.effects)).await? {
+            false => match Box::pin(self.pass(routed.requirements.hostgroup, routed.effects)).await? {
                 Ok(passage) => passage,
                 Err(error) => return Box::pin(self.refuse(seq, &error)).await,
             },

@@ -29,9 +29,9 @@ use crate::throttles::Passage;
 pub(super) struct RoutedStatement<'a> {
     pub(super) statement: &'a Statement<'a>,
     pub(super) requirements: Requirements,
-    pub(super) effects: Effects,
+    pub(super) effects: &'a Effects,
     /// Tables that must be base tables.
-    pub(super) assumed: Vec<AssumedTable>,
+    pub(super) assumed: &'a [AssumedTable],
     pub(super) set: Option<SetPlan>,
     pub(super) ending: Ending,
 }
@@ -202,9 +202,9 @@ impl Session {
             return Box::pin(self.refuse(seq, &other_packets())).await;
         }
         // Its place among those that may run at once is kept until the client has the answer.
-        let _passage = match is_let_through(&routed.effects) {
+        let _passage = match is_let_through(routed.effects) {
             true => Passage::default(),
-            false => match Box::pin(self.pass(routed.requirements.hostgroup, &routed.effects)).await? {
+            false => match Box::pin(self.pass(routed.requirements.hostgroup, routed.effects)).await? {
                 Ok(passage) => passage,
                 Err(error) => return Box::pin(self.refuse(seq, &error)).await,
             },
@@ -279,13 +279,13 @@ impl Session {
     pub(super) fn routed_statement<'a>(
         &self,
         statement: &'a Statement<'a>,
-        route: &Destination,
+        route: &'a Destination,
         set: Option<SetPlan>,
     ) -> RoutedStatement<'a> {
         let requirements = self.requirements(statement, route);
         RoutedStatement {
-            assumed: route.assumed.clone(),
-            effects: route.effects.clone(),
+            assumed: &route.assumed,
+            effects: &route.effects,
             ending: ending(statement, requirements.asks),
             requirements,
             statement,

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::{Dispatch, HostgroupId, PendingKind, Transaction};
+use shardwright_rules::{Dispatch, HostgroupId, KnownText, PendingKind, Transaction};
 
 use super::cursor::Cursor;
 use super::settings::Settings;
@@ -16,6 +16,8 @@ pub(crate) struct SessionStatement {
     pub(crate) text: Rc<[u8]>,
     /// How its text was read when it was prepared.
     pub(crate) reading: Reading,
+    /// What was read then.
+    pub(crate) known: KnownText,
     /// The schema that was current when it was prepared; names in it mean that schema's.
     pub(crate) schema: Option<Arc<str>>,
     pub(crate) parameters: u16,
@@ -32,9 +34,11 @@ pub(crate) struct SessionStatement {
 impl SessionStatement {
     /// A statement that a session with these settings has just prepared.
     pub(super) fn new(text: Rc<[u8]>, settings: &Settings, parameters: u16) -> Self {
+        let reading = settings.reading();
         Self {
+            known: KnownText::of(&text, reading.mode),
             text,
-            reading: settings.reading(),
+            reading,
             schema: settings.schema.clone(),
             parameters,
             types: Vec::new(),

@@ -7,11 +7,12 @@ use proptest::sample::{select, subsequence};
 use serde_json::{Value, json};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{
-    Configuration, Dispatch, Evaluator, HostgroupId, Outcome, PendingKind, SessionView, Statement,
+    Configuration, Dispatch, Evaluator, HostgroupId, Outcome, PendingKind, SentAs, SessionView, Statement,
     Transaction,
 };
 
-const USERS: [&str; 4] = ["app", "dba", "geo", "nobody"];
+/// Of the last three, `free` and `reader` are in no rule that names users, and `nobody` is no user.
+const USERS: [&str; 6] = ["app", "dba", "geo", "free", "reader", "nobody"];
 
 /// What statements around a key in a comment are made of, and what attacks on its reader are.
 const PIECES: [&[u8]; 60] = [
@@ -197,18 +198,28 @@ fn rules() -> impl Strategy<Value = Vec<Value>> {
 }
 
 fn configuration() -> impl Strategy<Value = Configuration> {
-    let fast = prop_oneof![4 => Just(false), 1 => Just(true)];
-    (rules(), fast, select(vec!["bundled", "bundled", "proxysql-2.7"])).prop_map(|(rules, fast, engine)| {
+    let seldom = || prop_oneof![4 => Just(false), 1 => Just(true)];
+    let engine = select(vec!["bundled", "bundled", "proxysql-2.7"]);
+    (rules(), seldom(), seldom(), seldom(), engine).prop_map(|(rules, fast, guarded, refuses, engine)| {
         let cluster = |name: &str, writer: u32| {
             json!({"name": name, "address": format!("clusters.{name}"), "kind": {"type": "single"}, "writer": writer,
                    "reader": writer + 1, "writer_serves_reads": "never"})
         };
         let user = |name: &str| {
-            json!({"name": name, "address": format!("users.{name}"), "password": null, "default_hostgroup": 10,
+            json!({"name": name, "address": format!("users.{name}"), "password": null,
+                   "default_hostgroup": if name == "free" { 11 } else { 10 },
                    "default_schema": null, "max_connections": 1, "transaction_persistent": true,
-                   "annotations_allowed": name == "dba"})
+                   "annotations_allowed": name == "dba" || name == "free", "reads_only": name == "reader"})
         };
-        let users = ["app", "dba", "geo"].map(user);
+        let users = ["app", "dba", "geo", "free", "reader"].map(user);
+        let firewall: Vec<Value> = guarded
+            .then(|| json!({"user": "geo", "address": "w", "mode": "protecting"}))
+            .into_iter()
+            .collect();
+        let refusing: Vec<Value> = refuses
+            .then(|| json!({"id": 11, "address": "r", "reason": "SW351: no shard key", "refuser": "service", "host": "h", "port": 1}))
+            .into_iter()
+            .collect();
         let fast: Vec<Value> = fast
             .then(|| json!({"username": "", "schemaname": "app", "flag_in": 0, "hostgroup": 21, "address": "f"}))
             .into_iter()
@@ -216,13 +227,19 @@ fn configuration() -> impl Strategy<Value = Configuration> {
         serde_json::from_value(json!({
             "format": 1, "engine": engine, "settings": {"query_processor_iterations": 0, "regex": "pcre"},
             "clusters": [cluster("a", 10), cluster("b", u32::MAX - 1)], "hostgroups": [],
+            "refusing": refusing, "firewall": firewall,
             "users": users, "graph": {"rules": rules, "fast_routing": fast}}))
         .unwrap_or_else(|error| panic!("the strategy writes configurations: {error}"))
     })
 }
 
-fn check(table: &RoutingTable, evaluator: &Evaluator, session: &SessionView<'_>, text: &[u8]) -> Dispatch {
-    let ask = || Statement::new(text, Default::default());
+fn check(
+    table: &RoutingTable,
+    evaluator: &Evaluator,
+    session: &SessionView<'_>,
+    (text, sent_as): (&[u8], SentAs),
+) -> Dispatch {
+    let ask = || Statement::new(text, Default::default()).sent_as(sent_as);
     let answer = table.dispatch(session, &ask());
     let expected = Dispatch::from(evaluator.decide(session, &ask()));
     assert_eq!(answer, expected, "{}", String::from_utf8_lossy(text));
@@ -230,12 +247,13 @@ fn check(table: &RoutingTable, evaluator: &Evaluator, session: &SessionView<'_>,
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(1200))]
+    #![proptest_config(ProptestConfig::with_cases(2400))]
     #[test]
     fn the_short_way_ends_where_the_walk_does(
         configuration in configuration(),
         texts in prop::collection::vec(statement(), 1..12),
-        user in prop_oneof![3 => Just("app"), 1 => select(USERS.to_vec())],
+        user in prop_oneof![1 => Just("app"), 1 => select(USERS.to_vec())],
+        sent_as in prop_oneof![3 => Just(SentAs::Query), 1 => select(vec![SentAs::Prepare, SentAs::Execute])],
         transaction in prop_oneof![4 => Just(None), 1 => select(vec![Some(10_u32), Some(20)])],
         transaction_pending in prop_oneof![5 => Just(None), 1 => Just(Some(PendingKind::Local)), 1 => Just(Some(PendingKind::Xa))],
         autocommit_off in prop_oneof![3 => Just(false), 1 => Just(true)],
@@ -256,7 +274,7 @@ proptest! {
             ..SessionView::default()
         };
         for text in &texts {
-            check(&table, &evaluator, &session, text);
+            check(&table, &evaluator, &session, (text, sent_as));
         }
     }
 
@@ -280,7 +298,7 @@ proptest! {
             let place = key.checked_sub(first).filter(|offset| offset % gap == 0).map(|offset| offset / gap);
             let expected = place.filter(|place| (0..count).contains(place)).map(|place| 100 + place as u32);
             for text in [format!("/* tenant={key} */ SELECT 1"), format!("/* tenant={key:06} */ DELETE FROM t")] {
-                let answer = check(&table, &evaluator, &session, text.as_bytes());
+                let answer = check(&table, &evaluator, &session, (text.as_bytes(), SentAs::Query));
                 let hostgroup = match answer.outcome {
                     Outcome::Route(to) => Some(to.hostgroup.0),
                     _ => None,
