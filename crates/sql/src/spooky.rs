@@ -50,29 +50,42 @@ fn short(message: &[u8]) -> u64 {
 }
 
 fn absorb(s: &mut [u64; 4], half: &[u8]) {
-    s[2] = s[2].wrapping_add(word(&half[..8]));
-    s[3] = s[3].wrapping_add(word(&half[8..]));
-    for (step, rotation) in [50, 52, 30, 41, 54, 48, 38, 37, 62, 34, 5, 36]
-        .into_iter()
-        .enumerate()
-    {
-        let [turned, added, mixed] = [step + 2, step + 3, step].map(|i| i % 4);
-        s[turned] = s[turned].rotate_left(rotation).wrapping_add(s[added]);
-        s[mixed] ^= s[turned];
+    let [mut a, mut b, mut c, mut d] = *s;
+    c = c.wrapping_add(word(&half[..8]));
+    d = d.wrapping_add(word(&half[8..]));
+    for [first, second, third, fourth] in [[50, 52, 30, 41], [54, 48, 38, 37], [62, 34, 5, 36]] {
+        turn(&mut c, first, d, &mut a);
+        turn(&mut d, second, a, &mut b);
+        turn(&mut a, third, b, &mut c);
+        turn(&mut b, fourth, c, &mut d);
     }
+    *s = [a, b, c, d];
 }
 
-fn short_end(mut s: [u64; 4]) -> u64 {
-    for (step, rotation) in [15, 52, 26, 51, 28, 9, 47, 54, 32, 25, 63]
-        .into_iter()
-        .enumerate()
-    {
-        let [mixed, turned] = [step + 3, step + 2].map(|i| i % 4);
-        s[mixed] ^= s[turned];
-        s[turned] = s[turned].rotate_left(rotation);
-        s[mixed] = s[mixed].wrapping_add(s[turned]);
+#[inline]
+fn turn(turned: &mut u64, rotation: u32, added: u64, mixed: &mut u64) {
+    *turned = turned.rotate_left(rotation).wrapping_add(added);
+    *mixed ^= *turned;
+}
+
+fn short_end([mut a, mut b, mut c, mut d]: [u64; 4]) -> u64 {
+    for [first, second, third, fourth] in [[15, 52, 26, 51], [28, 9, 47, 54]] {
+        mix(&mut d, &mut c, first);
+        mix(&mut a, &mut d, second);
+        mix(&mut b, &mut a, third);
+        mix(&mut c, &mut b, fourth);
     }
-    s[0]
+    mix(&mut d, &mut c, 32);
+    mix(&mut a, &mut d, 25);
+    mix(&mut b, &mut a, 63);
+    a
+}
+
+#[inline]
+fn mix(mixed: &mut u64, turned: &mut u64, rotation: u32) {
+    *mixed ^= *turned;
+    *turned = turned.rotate_left(rotation);
+    *mixed = mixed.wrapping_add(*turned);
 }
 
 fn long(message: &[u8]) -> u64 {
@@ -82,7 +95,7 @@ fn long(message: &[u8]) -> u64 {
     let mut blocks = message.chunks_exact(BLOCK);
     for block in &mut blocks {
         for (i, rotation) in MIX.into_iter().enumerate() {
-            let [two, ten, eleven, one] = [i + 2, i + 10, i + 11, i + 1].map(|j| j % 12);
+            let (two, ten, eleven, one) = ((i + 2) % 12, (i + 10) % 12, (i + 11) % 12, (i + 1) % 12);
             s[i] = s[i].wrapping_add(word(&block[8 * i..8 * i + 8]));
             s[two] ^= s[ten];
             s[eleven] ^= s[i];
@@ -99,7 +112,7 @@ fn long(message: &[u8]) -> u64 {
     }
     for _ in 0..3 {
         for (i, rotation) in END.into_iter().enumerate() {
-            let [eleven, one, two] = [i + 11, i + 1, i + 2].map(|j| j % 12);
+            let (eleven, one, two) = ((i + 11) % 12, (i + 1) % 12, (i + 2) % 12);
             s[eleven] = s[eleven].wrapping_add(s[one]);
             s[two] ^= s[eleven];
             s[one] = s[one].rotate_left(rotation);

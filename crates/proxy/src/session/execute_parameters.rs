@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use shardwright_wire::query_attributes::{self, NamedParameters};
-use shardwright_wire::{ColumnType, MysqlError, errors};
+use shardwright_wire::{ColumnType, HEADER_LEN, MysqlError, errors};
 
 use super::malformed;
 use super::statements::LongData;
@@ -11,6 +11,8 @@ use super::statements::LongData;
 /// CURSOR_TYPE_READ_ONLY, CURSOR_TYPE_FOR_UPDATE and CURSOR_TYPE_SCROLLABLE. The other bits of the flags are about
 /// parameters.
 const CURSORS: u8 = 1 | 2 | 4;
+/// Command, number of the statement, flags, iterations.
+const COMMAND_LEN: usize = 10;
 
 /// The parts of an execution's parameter block (MySQL internals, COM_STMT_EXECUTE).
 #[derive(Debug, PartialEq, Eq)]
@@ -133,6 +135,11 @@ impl<'a> ExecuteParameters<'a> {
             None => Vec::new(),
             Some(named) => query_attributes::of_query(&named.parameters, named.attribute_values),
         }
+    }
+
+    /// About how many bytes [`ExecuteParameters::encode`] appends, with the header of a packet.
+    pub(crate) fn encoded_len(&self, types: &[u8]) -> usize {
+        HEADER_LEN + COMMAND_LEN + self.null_bitmap.len() + 1 + types.len() + self.values.len()
     }
 
     /// Appends COM_STMT_EXECUTE for the server's number `id`, types always included: the connection may have run the

@@ -168,13 +168,15 @@ impl Session {
             Ok(parameters) => parameters,
             Err(error) => return Box::pin(self.refuse(seq, &error)).await,
         };
-        if let Some(types) = &parameters.types {
-            prepared.types = types.to_vec();
+        if let Some(types) = parameters.types.as_deref()
+            && *prepared.types != *types
+        {
+            prepared.types = types.into();
         }
         let is_typed = prepared.types.len() == 2 * usize::from(prepared.parameters);
         let types = match is_typed {
             true => Some(prepared.types.clone()),
-            false => parameters.types_of_nulls(prepared.parameters),
+            false => parameters.types_of_nulls(prepared.parameters).map(Rc::from),
         };
         let Some(types) = types else {
             return Box::pin(self.refuse(seq, &wrong_arguments())).await;
@@ -405,7 +407,7 @@ impl Session {
         types: &[u8],
         takes_attributes: bool,
     ) -> Packets {
-        let mut bytes = Vec::new();
+        let mut bytes = Vec::with_capacity(parameters.encoded_len(types));
         let long_data = self
             .statements
             .get(id)

@@ -22,7 +22,7 @@ pub(crate) struct SessionStatement {
     pub(crate) schema: Option<Arc<str>>,
     pub(crate) parameters: u16,
     /// Types of the parameters, two bytes each, as the client bound them last.
-    pub(crate) types: Vec<u8>,
+    pub(crate) types: Rc<[u8]>,
     /// Pieces of parameters that wait for the execution.
     pub(crate) long_data: Vec<LongData>,
     /// The last decision.
@@ -41,7 +41,7 @@ impl SessionStatement {
             reading,
             schema: settings.schema.clone(),
             parameters,
-            types: Vec::new(),
+            types: Rc::default(),
             long_data: Vec::new(),
             decided: None,
             cursor: None,
