@@ -26,7 +26,7 @@ use super::Lowering;
 use super::chains::Target;
 use super::maps::MapUse;
 use super::refusals::Refused;
-use super::schema_names::{KeyedSchema, named_schemas};
+use super::schema_names::{KeyedSchema, SchemaKeys, named_schemas};
 use crate::draft::{ChainRef, schema_rule, text_rule};
 use crate::key_patterns::KeyPatterns;
 use crate::program::Section;
@@ -34,15 +34,6 @@ use crate::summary;
 
 /// Schemas that the refusal names.
 const MOST_NAMED: usize = 8;
-
-/// Keys in the names of schemas, beside keys in comments that must agree with them.
-#[derive(Clone, Copy)]
-pub(super) struct SchemaKeys<'s> {
-    /// The form of the names.
-    pub(super) template: &'s KeyTemplate,
-    /// The rules that place sessions by their schemas, where they compare a key in a comment with the schema.
-    pub(super) compare: Option<ChainRef>,
-}
 
 /// Where statements with a key in a comment go on, by the schema of their session.
 pub(super) struct Agreement {

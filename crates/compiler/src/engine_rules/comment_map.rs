@@ -4,10 +4,11 @@
 use shardwright_rules::refusal::{self, Refusal};
 use shardwright_rules::{CommentForm, EngineRule, Finder, MapStep, Modifiers};
 
-use super::agreement::{Agreement, SchemaKeys};
+use super::agreement::Agreement;
 use super::chains::{Chains, Dialect, Target};
 use super::maps::MapUse;
 use super::refusals::Refused;
+use super::schema_names::SchemaKeys;
 use super::tree::KeySource;
 use super::{Lowering, Recognised, UsualReads, UsualStatements};
 use crate::draft::{ChainRef, text_rule};

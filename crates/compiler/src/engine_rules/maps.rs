@@ -3,9 +3,9 @@
 use shardwright_rules::{Conflict, EngineRule, Finder, MapStep};
 
 use super::Lowering;
-use super::agreement::SchemaKeys;
 use super::chains::{Branch, Target};
 use super::role_groups::RoleGroup;
+use super::schema_names::SchemaKeys;
 use crate::conditions::{self, Conditions};
 use crate::draft::ChainRef;
 use crate::map_plans::Layout;

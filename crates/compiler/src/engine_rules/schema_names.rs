@@ -6,12 +6,22 @@ use shardwright_rules::{KeyTemplate, KeyValue, MapStep, NamePattern};
 
 use super::Lowering;
 use crate::diagnostics::LAYOUT;
+use crate::draft::ChainRef;
 use crate::program::{Program, Section};
 
 /// Keys of one map that may stand in rows.
 const MOST_ROWS: usize = 2_000_000;
 /// Schemas of every server.
 const SYSTEM: [&str; 4] = ["information_schema", "mysql", "performance_schema", "sys"];
+
+/// Keys in the names of schemas, beside keys in comments that must agree with them.
+#[derive(Clone, Copy)]
+pub(super) struct SchemaKeys<'s> {
+    /// The form of the names.
+    pub(super) template: &'s KeyTemplate,
+    /// The rules that place sessions by their schemas, where they compare a key in a comment with the schema.
+    pub(super) compare: Option<ChainRef>,
+}
 
 /// A schema that has the key of a shard in its name.
 #[derive(Debug)]

@@ -491,37 +491,3 @@ fn a_pattern_near_the_size_limit_of_the_engine_is_not_told() {
     pattern("(?:[a-z][a-z]){100}a{60000}", EXACT, Dialect::Pcre);
     pattern("(.{30}){30}", EXACT, Dialect::Re2);
 }
-
-#[test]
-fn a_byte_in_front_of_a_match_is_looked_at_and_belongs_to_the_language() {
-    let looks = pattern(r"(?<![^\s,])shop(\s*\.)", GLOBAL, Dialect::Pcre);
-    let takes = pattern(r"(\A|[\s,])shop(\s*\.)", GLOBAL, Dialect::Pcre);
-    assert_eq!(looks.opaque(), None);
-    for (text, expected) in [
-        ("shop.a", "X.a"),
-        ("a,shop .b\nshop.c", "a,X .b\nX.c"),
-        ("ashop.b", "ashop.b"),
-        ("\u{e9}shop.b shop", "\u{e9}shop.b shop"),
-        ("shop.,shop.", "X.,X."),
-        ("$shop.a shop.b", "$shop.a X.b"),
-        ("", ""),
-    ] {
-        let rewritten = |pattern: &Pattern, with: &[u8]| {
-            let text = pattern.rewrite(text.as_bytes(), with).unwrap_or(text.into());
-            String::from_utf8(text).unwrap()
-        };
-        assert_eq!(looks.is_match(text.as_bytes()), text != expected, "{text}");
-        assert_eq!(rewritten(&looks, br"X\1"), expected, "{text}");
-        assert_eq!(rewritten(&takes, br"\1X\2"), expected, "{text}");
-    }
-    // Elsewhere, and for more than a byte, a look-behind is no regular language.
-    for text in [r"a(?<![^,])b", r"(?<![^,]a)b", r"(?<!a)b", r"(?:(?<![^,])b)"] {
-        assert!(pattern(text, EXACT, Dialect::Pcre).opaque().is_some(), "{text}");
-    }
-    for text in [r"(?<![^,])*b", r"(?<![^,])(*COMMIT)b"] {
-        let error = Pattern::compile(text, EXACT, Dialect::Pcre).unwrap_err();
-        assert_eq!(error.kind, ErrorKind::Unsupported, "{text}: {error}");
-    }
-    let error = Pattern::compile(r"(?<![^,])b", EXACT, Dialect::Re2).unwrap_err();
-    assert_eq!(error.kind, ErrorKind::Invalid, "{error}");
-}

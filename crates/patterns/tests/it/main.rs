@@ -6,3 +6,4 @@ mod automata;
 mod committed;
 mod dialects;
 mod families;
+mod look_behind;
