@@ -95,7 +95,7 @@ pub fn catalogue(regex: RegexEngine) -> Vec<CataloguePattern> {
         add(kind, name, text_rule(pattern), &keys);
     }
     if let Some(other) = key.other_than(&KeyValue::Integer(17)) {
-        add(PatternKind::Hint, "other key", text_rule(other), &keys);
+        add(PatternKind::OtherKey, "other key", text_rule(other), &keys);
     }
     if let Some(usual) = key.usual(wording) {
         add(PatternKind::Usual, "usual", text_rule(usual.pattern), &keys);

@@ -48,6 +48,8 @@ kinds! {
     DoubtfulKey => "doubtful key",
     /// The word of a key for the second time.
     RepeatedKey => "second key",
+    /// Any key but one.
+    OtherKey => "another key",
     /// Values of a key.
     KeyRange => "values of a key",
     /// A whole statement with a key in a column.
@@ -79,7 +81,7 @@ const BEGINNINGS: [(&str, PatternKind); 18] = [
     (r#"\A(?:[^'"`/#-]+"#, PatternKind::Complete),
     (r"\A/\*[\t-\r ]*", PatternKind::Usual),
     (r#"\A[^'"`/#\\;-]*"#, PatternKind::Usual),
-    (r"/\*(?:(?:[^!+M*]|M[^!*])[^*]*?)?\b", PatternKind::Hint),
+    (r"/\*(?:(?:[^!+M*]|M[^!*])[^*]*?)?\b", PatternKind::OtherKey),
     (r"(\A|[\s", PatternKind::Rewrite),
     (r"(?<![^\s", PatternKind::Rewrite),
     (

@@ -13,10 +13,11 @@ pub(crate) const PROXYSQL_PRICES: Prices = Prices {
         [316.4, 154.0, 164.7, 0.0],           // key in a comment
         [74.8, 404.3, 405.0, 0.0],            // doubtful key
         [161.1, 658.4, 5476.7, 2363112.8],    // second key
+        [231.6, 344.7, 883.4, 405538.2],      // another key
         [99.4, 101.9, 118.0, 0.0],            // values of a key
         [321.8, 825.6, 628.2, 10883.8],       // statement with a key column
         [33.3, 543.7, 3736.4, 1750478.2],     // logical schema behind a quote
-        [33.8, 3027.7, 47924.4, 22935810.2],  // rewritten schema
+        [40.8, 215.2, 623.3, 312783.5],       // rewritten schema
         [259.8, 565.3, 5071.7, 2327845.2],    // quoted call
         [464.6, 1086.2, 18074.7, 8062600.0],  // read or setup
         [146.9, 165.0, 193.4, 16534.5],       // other statement
@@ -35,6 +36,7 @@ pub(crate) const PROXYSQL_PRICES: Prices = Prices {
         [210.8, 159.9, 164.3, 0.0],         // key in a comment
         [117.0, 100.9, 112.9, 0.0],         // doubtful key
         [112.9, 293.2, 3236.0, 1314508.5],  // second key
+        [123.2, 118.3, 106.3, 0.0],         // another key
         [131.4, 316.2, 3313.6, 1401672.2],  // values of a key
         [267.6, 469.4, 270.6, 0.0],         // statement with a key column
         [125.2, 304.0, 3294.7, 1354201.2],  // logical schema behind a quote
