@@ -1,7 +1,7 @@
 //! Sessions of a proxy between clients and a server that a string of bytes tells what to do.
 //!
-//! A case runs on one thread, and its time passes only where everybody waits; so the same bytes give the same case, and a hang is
-//! found without waiting. Every statement has a token, which an honest server puts into its answer. A case fails if
+//! A case runs on one thread, and its time passes only where everybody waits; so the same bytes give the same case, and what takes
+//! minutes is found in milliseconds. Only a hang is given real time, because of `COPIES_END`. Every statement has a token, which an honest server puts into its answer. A case fails if
 //!
 //! * a session panics,
 //! * a client sees the token of another session, or of another statement than its own,
