@@ -1,5 +1,7 @@
 //! Targets of the project file as live targets, and the plan towards them.
 
+mod observing;
+
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -13,6 +15,8 @@ use shardwright_targets::proxysql::{Identity, Run};
 use shardwright_targets::{AdminAddress, BundledTarget, ProxySqlTarget, Timeouts};
 use shardwright_topology::model;
 
+use self::observing::Observing;
+pub(crate) use self::observing::side_by_side;
 use crate::analysed::Analysed;
 use crate::args::{Foreign, Selection};
 use crate::clock;
@@ -58,13 +62,13 @@ impl Live {
         }
     }
 
-    /// Says which rows of it the project owns, according to a lock.
-    pub(crate) fn manage(&mut self, opened: &Opened, lock: &Lock) -> Result<(), CommandError> {
-        if let Proxy::ProxySql(target) = &mut self.proxy {
-            let file = &opened.project.file;
-            target.manage(file.project.as_deref().map(str::to_owned), ownership(file, lock)?);
-        }
-        Ok(())
+    /// Says which rows of it the project owns, according to a lock; whether what was observed before still counts.
+    pub(crate) fn manage(&mut self, opened: &Opened, lock: &Lock) -> Result<bool, CommandError> {
+        let Proxy::ProxySql(target) = &mut self.proxy else {
+            return Ok(true);
+        };
+        let file = &opened.project.file;
+        Ok(target.manage(file.project.as_deref().map(str::to_owned), ownership(file, lock)?))
     }
 
     /// Says what becomes of rows that somebody else has staged on it.
@@ -259,7 +263,7 @@ pub(crate) trait OfParts {
 /// Observes the targets and plans the changes that the project needs.
 pub(crate) fn plan(
     opened: &Opened,
-    live: &mut [Live],
+    live: &mut Vec<Live>,
     ui: &Ui,
     lock: LockUse,
     foreign: Foreign,
@@ -267,12 +271,12 @@ pub(crate) fn plan(
 ) -> Result<Plan, CommandError> {
     let project = opened.project.file.project.as_deref();
     let skips = opened.project.file.safety.skip_unreachable && live.len() > 1;
+    let engines: Vec<EngineId> = live.iter().map(|live| live.engine).collect();
     let mut refused = Vec::new();
     let mut away: Vec<TargetError> = Vec::new();
+    let observing = Observing::begin(std::mem::take(live));
     let mut builds: Vec<(EngineId, Built, Analysed)> = Vec::new();
-    let mut parts = Vec::with_capacity(live.len());
-    for live in live.iter_mut() {
-        let engine = live.engine;
+    for engine in engines {
         if !builds.iter().any(|(built, ..)| *built == engine) {
             let built = opened.build(engine, ui)?;
             if lock != LockUse::Ignore {
@@ -281,14 +285,24 @@ pub(crate) fn plan(
             let analysed = Analysed::begin(&built.configuration);
             builds.push((engine, built, analysed));
         }
+    }
+    let (targets, observations) = observing.end();
+    *live = targets;
+    let mut parts = Vec::with_capacity(live.len());
+    for (live, observation) in live.iter_mut().zip(observations) {
+        let engine = live.engine;
         let (_, built, analysed) = builds
             .iter_mut()
             .find(|(built, ..)| *built == engine)
             .expect("built above");
-        live.manage(opened, &built.compiled.lock)?;
+        let is_of_other_rows = !live.manage(opened, &built.compiled.lock)?;
         let staged = live.staged();
         let target = live.target();
-        let observed = match target.observe() {
+        let observation = match observation {
+            Ok(_) if is_of_other_rows => target.observe(),
+            observation => observation,
+        };
+        let observed = match observation {
             Ok(observed) => observed,
             Err(error) if skips => {
                 away.push(error);
@@ -346,12 +360,8 @@ pub(crate) fn leave_out_unreachable(
     opened: &Opened,
     ui: &Ui,
 ) -> Result<(), CommandError> {
-    let mut away = Vec::new();
-    for one in live.iter_mut() {
-        if let Err(error) = one.target().observe() {
-            away.push(error);
-        }
-    }
+    let observations = side_by_side(live.iter_mut(), |live| live.target().observe());
+    let away: Vec<TargetError> = observations.into_iter().filter_map(Result::err).collect();
     let is_all = away.len() == live.len();
     match away.first() {
         Some(first) if is_all || !opened.project.file.safety.skip_unreachable => {

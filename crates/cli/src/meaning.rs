@@ -41,7 +41,7 @@ enum Basis {
 /// Observes the targets and plans the changes that the project needs, with what they mean.
 pub(crate) fn plan(
     opened: &Opened,
-    live: &mut [Live],
+    live: &mut Vec<Live>,
     ui: &Ui,
     lock: LockUse,
     foreign: Foreign,

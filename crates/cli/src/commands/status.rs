@@ -1,13 +1,13 @@
 //! `status`: what each target runs, and whether that is what was applied.
 
 use serde_json::{Value, json};
-use shardwright_plan::{Target, TargetError};
+use shardwright_plan::{Observed, Target, TargetError};
 use shardwright_targets::proxysql::Status;
 
 use crate::args::{self, Format, Global};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::live::{self, Proxy, unreachable};
+use crate::live::{self, Live, Proxy, unreachable};
 use crate::project;
 use crate::ui::Ui;
 
@@ -17,39 +17,27 @@ pub(crate) fn run(args: &args::Status, global: &Global, ui: &Ui) -> Result<Exit,
     let mut text = String::new();
     let mut is_well = true;
     let mut away: Vec<TargetError> = Vec::new();
-    for mut live in live::targets(&opened, &args.selection)? {
+    let mut targets = live::targets(&opened, &args.selection)?;
+    for live in &mut targets {
         live.keep_runs(&opened)?;
-        match &mut live.proxy {
-            Proxy::Bundled(target) => {
-                let observed = match target.observe() {
-                    Ok(observed) => observed,
-                    Err(error) => {
-                        away.push(error);
-                        continue;
-                    }
-                };
+    }
+    for asked in live::side_by_side(&mut targets, Known::of) {
+        match asked {
+            Ok(Known::Bundled(name, observed)) => {
                 text.push_str(&format!(
-                    "{}  bundled  generation {}{}\n",
-                    target.name(),
+                    "{name}  bundled  generation {}{}\n",
                     observed.generation,
                     of_project(observed.project.as_deref())
                 ));
                 all.push(json!({
-                    "target": target.name(),
+                    "target": name,
                     "engine": "bundled",
                     "generation": observed.generation,
                     "project": observed.project,
                     "fingerprint": observed.fingerprint,
                 }));
             }
-            Proxy::ProxySql(target) => {
-                let status = match target.status() {
-                    Ok(status) => status,
-                    Err(error) => {
-                        away.push(error);
-                        continue;
-                    }
-                };
+            Ok(Known::ProxySql(status)) => {
                 is_well &= status.is_well();
                 text.push_str(&said(&status));
                 all.push(
@@ -57,6 +45,7 @@ pub(crate) fn run(args: &args::Status, global: &Global, ui: &Ui) -> Result<Exit,
                         .map_err(|error| CommandError::internal(error.to_string()))?,
                 );
             }
+            Err(error) => away.push(error),
         }
     }
     for error in &away {
@@ -78,6 +67,25 @@ pub(crate) fn run(args: &args::Status, global: &Global, ui: &Ui) -> Result<Exit,
         true => Exit::Changes,
         false => Exit::Done,
     })
+}
+
+/// What is known of a target.
+enum Known {
+    /// A bundled proxy by its name.
+    Bundled(String, Box<Observed>),
+    ProxySql(Box<Status>),
+}
+
+impl Known {
+    fn of(live: &mut Live) -> Result<Self, TargetError> {
+        match &mut live.proxy {
+            Proxy::Bundled(target) => {
+                let observed = target.observe()?;
+                Ok(Self::Bundled(target.name().to_owned(), Box::new(observed)))
+            }
+            Proxy::ProxySql(target) => target.status().map(Box::new).map(Self::ProxySql),
+        }
+    }
 }
 
 fn of_project(project: Option<&str>) -> String {

@@ -1,5 +1,6 @@
 //! What a ProxySQL has in memory, or runs, and what of that is ours.
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
 use serde_json::Value;
@@ -227,7 +228,7 @@ impl Live {
     }
 
     /// The same as it is live, where changes say what memory holds besides.
-    pub(super) fn loaded(&self, changes: &[Change]) -> Self {
+    pub(super) fn loaded(&self, changes: &[Change]) -> Cow<'_, Self> {
         let staged = changes.iter().filter_map(|change| match &change.aside {
             Aside::Before(_) => Some(Change {
                 new: change.old.clone(),
@@ -235,7 +236,11 @@ impl Live {
             }),
             Aside::Nothing | Aside::After(_) => None,
         });
-        self.with(&staged.collect::<Vec<_>>())
+        let staged: Vec<Change> = staged.collect();
+        match staged.is_empty() {
+            true => Cow::Borrowed(self),
+            false => Cow::Owned(self.with(&staged)),
+        }
     }
 
     /// A digest of the rows that are ours and of some variables, without secrets: nobody shall guess passwords from it.

@@ -1,15 +1,14 @@
 //! What a ProxySQL runs, module by module, and whether that is what was applied.
 
-use std::collections::BTreeMap;
-
 use serde::Serialize;
-use shardwright_plan::TargetError;
+use shardwright_plan::{Target, TargetError};
 use shardwright_rules::tables::GLOBAL_VARIABLES;
 
+use super::layers::{Rows, Unlike, unlike};
 use super::live::Live;
 use super::mark::is_ours_to_keep;
 use super::module::Module;
-use super::row::{Row, RowName, TableName};
+use super::row::{RowName, TableName};
 use super::session::{AdminSession, Layer, SessionError};
 use super::target::ProxySqlTarget;
 use super::unloaded::unloaded;
@@ -63,11 +62,10 @@ impl ProxySqlTarget {
     /// # Errors
     /// It cannot be reached or read, or is not what the project says.
     pub fn status(&mut self) -> Result<Status, TargetError> {
-        let observed = shardwright_plan::Target::observe(self)?;
+        let observed = self.observe()?;
         // A state that cannot be read may hold a run that has not ended.
-        let unfinished =
-            shardwright_plan::Target::unfinished(self).unwrap_or_else(|error| Some(error.reason));
-        let live = self.read()?;
+        let unfinished = self.unfinished().unwrap_or_else(|error| Some(error.reason));
+        let live = self.last_seen()?;
         let failed = |error: SessionError| self.error(&error.to_string());
         let mut session = self.connect().map_err(failed)?;
         let mut modules = Vec::new();
@@ -99,28 +97,15 @@ impl ProxySqlTarget {
 /// Rows that are another in memory than on disk. Variables that nobody has ever saved are on disk too.
 fn unsaved(session: &mut AdminSession, module: Module) -> Result<Vec<String>, SessionError> {
     let mut found = Vec::new();
-    let of_module = |name: &RowName, row: &Row| Module::of(name) == module && !is_ours_to_keep(name, row);
-    let mut tables = module.tables();
-    if module.variables().is_some() {
-        tables.push(TableName::of(&GLOBAL_VARIABLES));
-    }
-    for table in tables {
-        let mut both: BTreeMap<RowName, (Option<Row>, Option<Row>)> = BTreeMap::new();
-        for (name, held) in session.rows(table, Layer::Memory, None)? {
-            both.entry(name).or_default().0 = Some(held.row);
-        }
-        for (name, held) in session.rows(table, Layer::Disk, None)? {
-            both.entry(name).or_default().1 = Some(held.row);
-        }
-        for (name, (memory, disk)) in both {
-            let is_one = memory
-                .as_ref()
-                .or(disk.as_ref())
-                .is_some_and(|row| of_module(&name, row));
-            if is_one && memory != disk {
-                found.push(format!("{name} is another in memory than on disk"));
-            }
-        }
+    for Unlike {
+        memory, other: disk, ..
+    } in unlike(session, module, Layer::Disk)?
+    {
+        let rows: Rows = disk.clone().into_iter().chain(memory.clone()).collect();
+        let others = rows
+            .iter()
+            .filter(|(name, row)| !is_ours_to_keep(name, row) && memory.get(name) != disk.get(name));
+        found.extend(others.map(|(name, _)| format!("{name} is another in memory than on disk")));
     }
     Ok(found)
 }

@@ -122,11 +122,17 @@ impl ProxySqlTarget {
         self.engine
     }
 
-    /// Says whose plans these are, and which rows they are about. What was observed before is forgotten.
-    pub fn manage(&mut self, project: Option<String>, ownership: Ownership) {
-        self.project = project;
-        self.ownership = ownership;
-        self.forget();
+    /// Says whose plans these are, and which rows they are about. What was observed of other rows is forgotten; whether it
+    /// still counts.
+    pub fn manage(&mut self, project: Option<String>, ownership: Ownership) -> bool {
+        let is_same = self.project == project && self.ownership == ownership;
+        if !is_same {
+            self.project = project;
+            self.ownership = ownership;
+            self.seen = None;
+            self.assessed = None;
+        }
+        is_same
     }
 
     /// Says what becomes of rows that somebody else has staged in memory; `None`: a plan refuses them.
@@ -186,11 +192,6 @@ impl ProxySqlTarget {
             .map_err(|error| self.error(&error.to_string()))?;
         self.check_version(&live)?;
         Ok(live)
-    }
-
-    fn forget(&mut self) {
-        self.seen = None;
-        self.assessed = None;
     }
 
     /// Keeps what was observed.
@@ -375,7 +376,7 @@ impl ProxySqlTarget {
         Prepared { wanted, changes }: &Prepared,
         of_staged: Vec<Hazard>,
     ) -> Result<Assessment, TargetError> {
-        let (memory, live) = (live, &live.loaded(changes));
+        let (memory, live) = (live, &*live.loaded(changes));
         let mut hazards = of_rows(live, wanted, changes, &self.user);
         hazards.extend(of_staged);
         if self.ownership.report {

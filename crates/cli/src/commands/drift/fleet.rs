@@ -2,7 +2,6 @@
 
 use std::collections::HashMap;
 use std::sync::Arc;
-use std::thread;
 
 use shardwright_plan::{Assessment, Target, TargetError};
 use shardwright_rules::{Configuration, EngineId};
@@ -17,9 +16,6 @@ use crate::ownership::ownership;
 use crate::project::{self, Built, Opened};
 use crate::rule_set::revision;
 use crate::ui::Ui;
-
-/// Targets that are looked at at a time.
-const AT_A_TIME: usize = 16;
 
 /// A target that was looked at.
 pub(super) struct Seen {
@@ -147,27 +143,11 @@ impl Fleet {
 
     /// Every ProxySQL as it is now, in the order of the targets; side by side, or a fleet would take minutes.
     pub(super) fn looks(&self) -> Vec<Result<Look, TargetError>> {
-        let proxies: Vec<&ProxySqlTarget> = self
-            .targets
-            .iter()
-            .filter_map(|target| match &target.proxy {
-                Proxy::ProxySql(proxy) => Some(&**proxy),
-                Proxy::Bundled(_) => None,
-            })
-            .collect();
-        let mut looks = Vec::with_capacity(proxies.len());
-        for some in proxies.chunks(AT_A_TIME) {
-            thread::scope(|scope| {
-                let threads: Vec<_> = some
-                    .iter()
-                    .map(|proxy| scope.spawn(move || proxy.look()))
-                    .collect();
-                let joined = threads.into_iter().map(thread::ScopedJoinHandle::join);
-                looks
-                    .extend(joined.map(|look| look.unwrap_or_else(|panic| std::panic::resume_unwind(panic))));
-            });
-        }
-        looks
+        let proxies = self.targets.iter().filter_map(|target| match &target.proxy {
+            Proxy::ProxySql(proxy) => Some(&**proxy),
+            Proxy::Bundled(_) => None,
+        });
+        live::side_by_side(proxies, ProxySqlTarget::look)
     }
 }
 
