@@ -173,11 +173,11 @@ fn serves(row: &Row) -> bool {
 
 /// What leads to hostgroups, and the hostgroups that serve, at one time.
 #[derive(Clone, Debug, Default)]
-struct State {
-    live: BTreeMap<RowName, Row>,
+struct State<'r> {
+    live: BTreeMap<&'r RowName, &'r Row>,
 }
 
-impl State {
+impl State<'_> {
     /// Hostgroups that something leads to and that have no servers.
     fn empty(&self) -> BTreeSet<i64> {
         let servers = self
@@ -204,17 +204,14 @@ impl State {
 /// the last one leaves so.
 pub(super) fn emptied(stages: &[Stage], live: &Live) -> BTreeSet<i64> {
     let mut state = State {
-        live: live
-            .rows()
-            .map(|(name, found)| (name.clone(), found.row.clone()))
-            .collect(),
+        live: live.rows().map(|(name, found)| (name, &found.row)).collect(),
     };
     let mut between = BTreeSet::new();
     let before = state.empty();
     for stage in stages.iter().filter(|stage| stage.is_loaded) {
         for (name, row) in &stage.rows {
             match row {
-                Some(row) => state.live.insert(name.clone(), row.clone()),
+                Some(row) => state.live.insert(name, row),
                 None => state.live.remove(name),
             };
         }
