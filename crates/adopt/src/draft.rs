@@ -37,6 +37,8 @@ pub struct Draft {
     pub rules: Vec<RuleDraft>,
     /// The first of them that comes behind the lifted objects; none where all come before.
     pub behind: Option<u32>,
+    /// Routes among which the others stand, by the first rule that each says; empty where they come before all routes.
+    pub among: BTreeMap<u32, String>,
     /// Rows of fast routing that stay rows.
     pub routes: Vec<FastRoute>,
     /// Hostgroups that refuse, by number.

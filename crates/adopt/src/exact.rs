@@ -44,6 +44,7 @@ pub(crate) fn draft(
         variables: BTreeMap::new(),
         rules: rules(source, &file.beside),
         behind: None,
+        among: BTreeMap::new(),
         routes: source.graph.fast_routing.clone(),
         refusing: source.refusing.clone(),
         firewall: source.firewall.clone(),

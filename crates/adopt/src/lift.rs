@@ -16,7 +16,7 @@ mod routes;
 mod timeouts;
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_prover::Budget;
 use shardwright_prover::equivalence::{Difference, Equivalence, Means, equivalence_by};
@@ -81,6 +81,8 @@ pub(crate) enum Edit {
     Section(&'static [&'static str], Vec<ObjectDraft>),
     /// Statements of a user have a limit.
     Timeout { user: String, limit_ms: u32 },
+    /// Rules that stay keep their places among these routes, by the first rule that each says.
+    Among(BTreeMap<u32, String>),
 }
 
 /// The changes of a draft that take the place of some of its rules.
@@ -98,6 +100,17 @@ pub(crate) struct Group {
     pub(crate) edits: Box<Edits>,
     /// The objects, where they are several; none for the one at the address.
     pub(crate) lifts: Option<Box<Lifts>>,
+    /// How many of the rules have to be lifted at once.
+    pub(crate) part: Part,
+}
+
+/// How much of a group is lifted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Part {
+    /// All of it, or nothing, which is not told: another group has the same rules.
+    Whole,
+    /// As many rules as can be.
+    Any,
 }
 
 /// Lifts what can be proved equal; gives the project in which it is.
@@ -126,7 +139,9 @@ pub(crate) fn lift(source: &Configuration, draft: &mut Draft, built: &mut Built)
     for recogniser in [
         keyed::groups,
         policies::groups,
-        routes::groups,
+        routes::all_apart,
+        routes::in_order,
+        routes::apart,
         timeouts::groups,
         effects::groups,
     ] {
@@ -154,7 +169,11 @@ impl Lifting<'_> {
     /// Lifts what it can of a group.
     fn lift(&mut self, group: &Group) {
         let mut kept = Vec::new();
-        if self.whole(group, &group.rules.concat(), &mut kept).is_err() {
+        let whole = self.whole(group, &group.rules.concat(), &mut kept);
+        if whole.is_err() && group.part == Part::Whole {
+            return;
+        }
+        if whole.is_err() {
             if let Some(run) = self.longest_run(&group.rules.concat()) {
                 self.run(group, run, &mut kept);
             }
@@ -224,7 +243,7 @@ impl Lifting<'_> {
     /// The most rules of a group that follow each other, where others stand behind them. What is lifted stands behind all
     /// rules that stay, unless those behind the run stay behind what is lifted.
     fn longest_run(&self, rules: &[u32]) -> Option<Vec<u32>> {
-        if self.draft.behind.is_some() {
+        if self.draft.behind.is_some() || !self.draft.among.is_empty() {
             return None;
         }
         let active: Vec<u32> = self.draft.entry_rules().map(|rule| rule.id).collect();
@@ -409,6 +428,7 @@ fn apply(draft: &mut Draft, edit: Edit) {
             draft.objects.retain(|other| other.section != section);
             draft.objects.extend(objects);
         }
+        Edit::Among(routes) => draft.among = routes,
         Edit::Timeout { user, limit_ms } => {
             let user = draft.users.iter_mut().find(|own| own.name == user);
             if let Some(user) = user {

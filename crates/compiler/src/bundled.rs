@@ -33,12 +33,8 @@ pub(crate) fn lower(
 /// The whole order.
 fn list<'p>(program: &'p Program, origins: &Origins, report: &mut Diagnostics<'_>) -> Vec<ListEntry<'p>> {
     let mut list: Vec<ListEntry<'_>> = Vec::new();
-    list.extend(
-        program
-            .statement_routes
-            .first()
-            .map(|route| ListEntry::Routes(route.origin)),
-    );
+    let routes = program.statement_routes.iter();
+    list.extend(routes.map(|route| ListEntry::Route(route.origin)));
     list.extend(steps(&program.maps, |map| NativeStep::Map(map.clone())));
     list.extend(steps(&program.roles, |role| {
         NativeStep::Role(Box::new(role.clone()))

@@ -415,6 +415,13 @@ impl Draft {
         self.take_first(chain, usize::MAX)
     }
 
+    /// The first rules of the first chain, taken out; what they lead to stays part of the draft.
+    pub(crate) fn take_front(&mut self, count: usize) -> Vec<DraftRule> {
+        let rules = self.take_first(Self::START, count);
+        self.entered.extend(rules.iter().flat_map(targets));
+        rules
+    }
+
     /// The first of a chain's rules, taken out.
     pub(crate) fn take_first(&mut self, chain: ChainRef, count: usize) -> Vec<DraftRule> {
         let rules = &mut self.chains[chain.0].rules;

@@ -50,6 +50,7 @@ pub(crate) use refusals::{MARKED, Reason, Refused};
 pub(crate) use rewrite::{doubtful, replacements};
 pub(crate) use role::{RoleTargets, usable_policies};
 pub(crate) use role_groups::{RoleGroup, reads_alike};
+pub(crate) use statement_routes::{RouteEnds, Routed};
 pub(crate) use tree::Leaf;
 
 /// Engine rules under construction.

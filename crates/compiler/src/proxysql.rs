@@ -24,7 +24,7 @@ use crate::lowered::Lowered;
 use crate::map_plans::MapPlan;
 use crate::numbering::Sequence;
 use crate::program::Program;
-use crate::raw_blocks::{self, ListEntry};
+use crate::raw_blocks::{self, ListEntry, PassedRoutes};
 use sections::Sections;
 
 /// What a project and its engine say about rules besides the topology.
@@ -53,7 +53,11 @@ pub(crate) fn lower(
         .any(|block| block.at == BlockPlace::AfterAll && !block.is_empty());
     let last = has_last.then(|| chains.draft.chain("query_rules.after_all"));
     let guards = guard::annotation_guards(&mut chains, program);
-    let effects = usable_effects(program, report);
+    let raw = RawRules::of(program);
+    let mut effects = usable_effects(program, report);
+    if raw.is_among_routes {
+        effects.all_behind();
+    }
     let input = Input {
         program,
         plans,
@@ -68,14 +72,9 @@ pub(crate) fn lower(
         .in_front
         .iter()
         .flat_map(|&effect| effect_in_front(program, effect));
-    // Raw rules between the guards and the sections come first: nothing passes them, and nothing is set in front of them.
-    let raw_in_front = program
-        .blocks
-        .iter()
-        .any(|block| block.at != BlockPlace::AfterAll);
     let mut in_front: Vec<DraftRule> = Vec::new();
     for rule in effects {
-        match raw_in_front {
+        match raw.is_in_front {
             true => lowering.chains.draft.push(Draft::START, rule),
             false => in_front.push(rule),
         }
@@ -83,9 +82,10 @@ pub(crate) fn lower(
     let Sections {
         reference_users,
         unguarded,
+        route_ends,
     } = lowering.sections(end);
     // Routes come before maps, whatever statements a map usually gets.
-    if !raw_in_front && program.statement_routes.is_empty() {
+    if !raw.is_in_front && program.statement_routes.is_empty() {
         for chain in unguarded.iter().filter_map(|rule| rule.jump) {
             lowering.chains.draft.enter(chain);
         }
@@ -103,7 +103,27 @@ pub(crate) fn lower(
         guards: in_front,
         first_id: facts.first_id,
     };
-    in_order(lowering, late_from, last, origins, reference_users)
+    let routes = PassedRoutes::new(route_ends);
+    in_order(lowering, late_from, routes, last, origins, reference_users)
+}
+
+/// Where raw rules are.
+struct RawRules {
+    /// Between the guards and the sections: nothing passes them, and nothing is set in front of them.
+    is_in_front: bool,
+    /// Among the routes perhaps: nothing is set in front of these either.
+    is_among_routes: bool,
+}
+
+impl RawRules {
+    fn of(program: &Program) -> Self {
+        let any = |is: fn(BlockPlace) -> bool| program.blocks.iter().any(|block| is(block.at));
+        let stands_beside = |at| matches!(at, BlockPlace::Before(_) | BlockPlace::After(_));
+        Self {
+            is_in_front: any(|at| at != BlockPlace::AfterAll),
+            is_among_routes: any(stands_beside) && !program.statement_routes.is_empty(),
+        }
+    }
 }
 
 /// Whether no rule of the first chain hands anything on.
@@ -125,6 +145,7 @@ struct LateGuards {
 fn in_order(
     lowering: Lowering<'_, '_>,
     LateGuards { guards, first_id }: LateGuards,
+    mut routes: PassedRoutes,
     last: Option<ChainRef>,
     origins: &Origins,
     reference_users: BTreeMap<String, String>,
@@ -137,7 +158,7 @@ fn in_order(
         ..
     } = lowering;
     let program = input.program;
-    let order = raw_blocks::with_blocks(vec![compiled_rules(program)], &program.blocks, origins, report);
+    let order = raw_blocks::with_blocks(compiled_rules(program), &program.blocks, origins, report);
     let mut sequence = Sequence::default();
     let mut guards = Some(guards);
     let count = guards.as_ref().map_or(0, Vec::len);
@@ -147,15 +168,22 @@ fn in_order(
     let mut compiled = false;
     for entry in order {
         match entry {
-            ListEntry::Block(block) => sequence.block(block, last.filter(|_| compiled)),
-            ListEntry::Step(..) | ListEntry::Compiled(..) | ListEntry::Routes(_) | ListEntry::Mark(_) => {
-                if let Some(guards) = guards.take() {
-                    guard::report_late_guards(program, &guards, report);
-                    sequence.chain(Draft::START, guards);
+            ListEntry::Block(block) => {
+                if !compiled {
+                    routes.add(&mut sequence, &mut chains.draft, block, report);
                 }
-                sequence.rest(&mut chains.draft);
-                compiled = true;
+                sequence.block(block, last.filter(|_| compiled));
+                continue;
             }
+            ListEntry::Route(_) => routes.pass(),
+            ListEntry::Step(..) | ListEntry::Compiled(..) | ListEntry::Mark(_) => compiled = true,
+        }
+        if let Some(guards) = guards.take() {
+            guard::report_late_guards(program, &guards, report);
+            sequence.chain(Draft::START, guards);
+        }
+        if compiled {
+            sequence.rest(&mut chains.draft);
         }
     }
     for chain in chains.refusal_chains() {
@@ -181,14 +209,18 @@ fn in_order(
     }
 }
 
-/// Stands for everything that is compiled. In front of the first section is in front of all of it.
-fn compiled_rules(program: &Program) -> ListEntry<'_> {
+/// The routes, and what stands for everything else that is compiled. In front of the first section is in front of all of that.
+fn compiled_rules(program: &Program) -> Vec<ListEntry<'_>> {
     let address = Address::new("query_rules");
     let marker = DraftRule::engine("rest".to_owned(), &address, EngineRule::default());
-    let first = program.statement_routes.first().map(|route| route.origin);
-    let first = first.or_else(|| program.maps.first().map(|map| map.origin));
-    match first.or_else(|| program.roles.first().map(|policy| policy.origin)) {
+    let first = program.maps.first().map(|map| map.origin);
+    let rest = match first.or_else(|| program.roles.first().map(|policy| policy.origin)) {
         Some(first) => ListEntry::Compiled(first, marker),
         None => ListEntry::Mark(marker),
-    }
+    };
+    let routes = program.statement_routes.iter();
+    routes
+        .map(|route| ListEntry::Route(route.origin))
+        .chain([rest])
+        .collect()
 }

@@ -3,7 +3,9 @@
 use shardwright_topology::model::{BlockPlace, OriginId, Origins};
 
 use crate::diagnostics::{BLOCK_POSITION, Diagnostics};
-use crate::draft::DraftRule;
+use crate::draft::{Draft, DraftRule};
+use crate::engine_rules::RouteEnds;
+use crate::numbering::Sequence;
 use crate::program::RawBlock;
 
 /// One entry of the list of rules.
@@ -14,8 +16,8 @@ pub(crate) enum ListEntry<'p> {
     Step(OriginId, DraftRule),
     /// Everything that is compiled, which begins with an object: a block may stand in front of it, not inside.
     Compiled(OriginId, DraftRule),
-    /// All routes, the first of which is this: a block may stand in front of them, not inside.
-    Routes(OriginId),
+    /// A route.
+    Route(OriginId),
     /// A mark that is no object's.
     Mark(DraftRule),
 }
@@ -60,6 +62,55 @@ pub(crate) fn with_blocks<'p>(
     order
 }
 
+/// The routes at the front of the first chain, while the list is put in order: blocks may stand behind each.
+#[derive(Default)]
+pub(crate) struct PassedRoutes {
+    ends: RouteEnds,
+    passed: usize,
+    added: usize,
+}
+
+impl PassedRoutes {
+    pub(crate) fn new(ends: RouteEnds) -> Self {
+        Self {
+            ends,
+            ..Self::default()
+        }
+    }
+
+    /// Goes past the next route.
+    pub(crate) fn pass(&mut self) {
+        self.passed += 1;
+    }
+
+    /// Adds the rules of the routes that were passed, so that a block may follow; where no block can, that is reported.
+    pub(crate) fn add(
+        &mut self,
+        sequence: &mut Sequence,
+        draft: &mut Draft,
+        block: &RawBlock,
+        report: &mut Diagnostics<'_>,
+    ) {
+        let Some(passed) = self.passed.checked_sub(1) else {
+            return;
+        };
+        match self.ends.behind(passed) {
+            Some(end) => {
+                sequence.chain(Draft::START, draft.take_front(end - self.added));
+                self.added = end;
+            }
+            None => {
+                let message = format!(
+                    "on {}, no rules can stand behind a route whose `match` needs chains of rules: one with `except_…`, \
+                     or with several lists",
+                    report.engine
+                );
+                report.error(BLOCK_POSITION, block.origin, "at", message);
+            }
+        }
+    }
+}
+
 /// Where a block goes that stands beside an object, or beside the object that holds it.
 fn index_of(order: &[ListEntry<'_>], at: BlockPlace, origins: &Origins) -> Option<usize> {
     let (object, behind) = match at {
@@ -73,7 +124,7 @@ fn index_of(order: &[ListEntry<'_>], at: BlockPlace, origins: &Origins) -> Optio
             ListEntry::Block(block) => block.origin == object,
             ListEntry::Step(origin, _) => *origin == object,
             ListEntry::Compiled(origin, _) => behind == 0 && *origin == object,
-            ListEntry::Routes(origin) => behind == 0 && *origin == object,
+            ListEntry::Route(origin) => *origin == object,
             ListEntry::Mark(_) => false,
         });
         if let Some(index) = index {

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardwright_rules::{HostgroupId, Role, Words};
 
 use super::matches::{conditions, name, only_does};
-use super::{Edit, Group, Lift};
+use super::{Edit, Group, Lift, Part};
 use crate::draft::{Draft, ObjectDraft, RuleDraft};
 use crate::names::Names;
 use crate::write::duration;
@@ -58,6 +58,7 @@ fn group(section: &'static [&'static str], objects: BTreeMap<u32, ObjectDraft>) 
     Group {
         address: section.join("."),
         rules: objects.keys().map(|id| vec![*id]).collect(),
+        part: Part::Any,
         lifts: Some(Box::new(move |_, rules| {
             let lift = |rule: &&RuleDraft| Lift {
                 address: addresses[&rule.id].clone(),

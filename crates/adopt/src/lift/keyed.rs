@@ -9,7 +9,7 @@ use shardwright_rules::{EngineRule, HostgroupId, Role};
 
 use super::matches::{conditions, only_does};
 use super::policies::{of_clusters, policy, reader_of};
-use super::{Edit, Group};
+use super::{Edit, Group, Part};
 use crate::draft::{Draft, ObjectDraft, RuleDraft};
 use crate::yaml::{Field, Yaml, fields_of};
 
@@ -90,6 +90,7 @@ fn group(draft: &Draft, key: Key) -> Option<Group> {
     Some(Group {
         address: format!("shard_maps.by_{}", key.word()),
         rules: units.into_values().collect(),
+        part: Part::Any,
         lifts: None,
         edits: Box::new(move |draft, rules| edits(draft, key, rules)),
     })

@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use shardwright_rules::{HostgroupId, Role};
 
 use super::matches::{conditions, only_does};
-use super::{Edit, Group};
+use super::{Edit, Group, Part};
 use crate::draft::{ClusterDraft, Draft, ObjectDraft, RuleDraft};
 use crate::yaml::{Field, Yaml};
 
@@ -45,6 +45,7 @@ pub(super) fn groups(draft: &Draft) -> Vec<Group> {
         Group {
             address: format!("read_write_policies.{cluster}"),
             rules,
+            part: Part::Any,
             lifts: None,
             edits: Box::new(move |draft, rules| vec![Edit::Object(policy(draft, &cluster, rules))]),
         }

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 use shardwright_rules::{HostgroupId, Role, Words};
 
 use super::matches::{conditions, name, only_does};
-use super::{Edit, Group, Lift};
+use super::{Edit, Group, Lift, Part};
 use crate::draft::{Draft, ObjectDraft, RuleDraft};
 use crate::names::Names;
 use crate::yaml::{Field, Yaml};
@@ -27,25 +27,69 @@ struct Route {
     name: String,
 }
 
-/// One group: routes are in the order of their rules.
-pub(super) fn groups(draft: &Draft) -> Vec<Group> {
+/// One group: routes are in the order of their rules, all of them behind the rules that stay.
+pub(super) fn all_apart(draft: &Draft) -> Vec<Group> {
+    groups(candidates(draft), Place::Apart, Part::Whole)
+}
+
+/// One group: routes are in the order of their rules, and those that stay keep their places among them.
+pub(super) fn in_order(draft: &Draft) -> Vec<Group> {
+    let ids = candidates(draft);
+    let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
+        return Vec::new();
+    };
+    let stays = |rule: &&RuleDraft| (first[0]..=last[0]).contains(&rule.id) && !ids.contains(&vec![rule.id]);
+    if draft.behind.is_some() || !draft.rules.iter().any(|rule| stays(&rule)) {
+        return Vec::new();
+    }
+    groups(ids, Place::Among, Part::Any)
+}
+
+/// One group: routes are in the order of their rules, in front of or behind all rules that stay.
+pub(super) fn apart(draft: &Draft) -> Vec<Group> {
+    match draft.among.is_empty() {
+        true => groups(candidates(draft), Place::Apart, Part::Any),
+        false => Vec::new(),
+    }
+}
+
+/// Where rules that stay are.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Place {
+    /// Among the routes.
+    Among,
+    /// In front of all routes, or behind all.
+    Apart,
+}
+
+/// The rules that a route could say, each by itself.
+fn candidates(draft: &Draft) -> Vec<Vec<u32>> {
     let taken = draft
         .entry_rules()
         .filter(|rule| end(draft, rule).is_some() && asks(draft, rule).is_some());
-    let rules: Vec<Vec<u32>> = taken.map(|rule| vec![rule.id]).collect();
+    taken.map(|rule| vec![rule.id]).collect()
+}
+
+fn groups(rules: Vec<Vec<u32>>, place: Place, part: Part) -> Vec<Group> {
     if rules.is_empty() {
         return Vec::new();
     }
     vec![Group {
+        part,
         address: SECTION[0].to_owned(),
         rules,
-        edits: Box::new(|draft, rules| {
-            let routes = routes(draft, rules);
+        edits: Box::new(move |draft, rules| {
+            let routes = routes(draft, rules, place);
+            let first = |route: &Route| (route.rules[0], route.name.clone());
+            let among = (place == Place::Among).then(|| Edit::Among(routes.iter().map(first).collect()));
             let objects = routes.into_iter().map(object).collect();
-            vec![Edit::Section(SECTION, objects)]
+            [Edit::Section(SECTION, objects)]
+                .into_iter()
+                .chain(among)
+                .collect()
         }),
-        lifts: Some(Box::new(|draft, rules| {
-            let routes = routes(draft, rules).into_iter();
+        lifts: Some(Box::new(move |draft, rules| {
+            let routes = routes(draft, rules, place).into_iter();
             routes
                 .map(|route| Lift {
                     address: format!("{}.{}", SECTION[0], route.name),
@@ -84,7 +128,12 @@ fn end(draft: &Draft, rule: &RuleDraft) -> Option<Vec<Field>> {
     })
 }
 
-fn routes(draft: &Draft, rules: &[&RuleDraft]) -> Vec<Route> {
+fn routes(draft: &Draft, rules: &[&RuleDraft], place: Place) -> Vec<Route> {
+    let is_lifted = |id: u32| rules.iter().any(|rule| rule.id == id);
+    let stays_between = |from: u32, to: u32| {
+        let mut between = draft.rules.iter().filter(|rule| (from..to).contains(&rule.id));
+        place == Place::Among && between.any(|rule| rule.is_active && !is_lifted(rule.id))
+    };
     let mut routes: Vec<Route> = Vec::new();
     for rule in rules {
         let (Some(end), Some(conditions)) = (end(draft, rule), asks(draft, rule)) else {
@@ -93,6 +142,7 @@ fn routes(draft: &Draft, rules: &[&RuleDraft]) -> Vec<Route> {
         let joined = routes
             .last()
             .filter(|last| last.end == end && last.rules.len() < MOST_ALTERNATIVES)
+            .filter(|last| !stays_between(last.rules[0], rule.id))
             .and_then(|last| joined(&last.conditions, &conditions));
         match (joined, routes.last_mut()) {
             (Some(conditions), Some(last)) => {

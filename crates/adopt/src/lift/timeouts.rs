@@ -1,7 +1,7 @@
 //! Rules with nothing but a user and a time, as the user's `statement_timeout`.
 
 use super::matches::only_does;
-use super::{Edit, Group};
+use super::{Edit, Group, Part};
 use crate::draft::Draft;
 
 pub(super) fn groups(draft: &Draft) -> Vec<Group> {
@@ -19,6 +19,7 @@ pub(super) fn groups(draft: &Draft) -> Vec<Group> {
         groups.push(Group {
             address: format!("users.{user}"),
             rules: vec![vec![rule.id]],
+            part: Part::Any,
             lifts: None,
             edits: Box::new(move |_, _| {
                 vec![Edit::Timeout {

@@ -7,13 +7,17 @@ use super::destination;
 use crate::draft::{Draft, RuleDraft};
 use crate::yaml::{Field, Yaml};
 
-/// What the blocks of imported rules are called: in front of everything else, and behind it.
-const BLOCKS: [&str; 2] = ["imported", "imported_last"];
+/// What the blocks of imported rules are called: in front of everything else, behind a route, and behind everything.
+const FIRST: &str = "imported";
+const BEHIND_ROUTE: &str = "imported_behind_";
+const LAST: &str = "imported_last";
 
 pub(super) fn sections(draft: &Draft) -> Vec<Field> {
     let behind = draft.behind.unwrap_or(u32::MAX);
     let at = draft.rules.partition_point(|rule| rule.id < behind);
-    let (first, last) = draft.rules.split_at(at);
+    let (others, last) = draft.rules.split_at(at);
+    let first_route = draft.among.keys().next().copied().unwrap_or(u32::MAX);
+    let (first, among) = others.split_at(others.partition_point(|rule| rule.id < first_route));
     let mut blocks = Vec::new();
     if !first.is_empty() || !draft.routes.is_empty() || !draft.refusing.is_empty() {
         let rules = first.iter().map(|rule| self::rule(draft, rule, true));
@@ -26,18 +30,28 @@ pub(super) fn sections(draft: &Draft) -> Vec<Field> {
             let refusing = draft.refusing.iter().map(refusing);
             block.push(Field::new("refusing", Yaml::List(refusing.collect())));
         }
-        blocks.push(Field::new(BLOCKS[0], Yaml::Block(block)));
+        blocks.push(Field::new(FIRST, Yaml::Block(block)));
+    }
+    let route_before = |rule: &RuleDraft| draft.among.range(..rule.id).next_back().map(|(_, name)| name);
+    for rules in among.chunk_by(|a, b| route_before(a) == route_before(b)) {
+        let name = route_before(&rules[0]).expect("the first route stands in front of them");
+        let at = Yaml::map([("after", Some(Yaml::text(format!("routes.{name}"))))]);
+        blocks.push(unnumbered(draft, &format!("{BEHIND_ROUTE}{name}"), at, rules));
     }
     if !last.is_empty() {
-        // Their numbers are below those of what is compiled in front of them, so they get new ones.
-        let rules = last.iter().map(|rule| self::rule(draft, rule, false));
-        let block = vec![
-            Field::new("at", Yaml::word("after_all")),
-            Field::new("rules", Yaml::List(rules.collect())),
-        ];
-        blocks.push(Field::new(BLOCKS[1], Yaml::Block(block)));
+        blocks.push(unnumbered(draft, LAST, Yaml::word("after_all"), last));
     }
     vec![Field::new("query_rules", Yaml::Block(blocks))]
+}
+
+/// A block behind something that is compiled. Its rules get new numbers: theirs are below those in front of them.
+fn unnumbered(draft: &Draft, name: &str, at: Yaml, rules: &[RuleDraft]) -> Field {
+    let rules = rules.iter().map(|rule| self::rule(draft, rule, false));
+    let block = vec![
+        Field::new("at", at),
+        Field::new("rules", Yaml::List(rules.collect())),
+    ];
+    Field::new(name, Yaml::Block(block))
 }
 
 fn rule(draft: &Draft, rule: &RuleDraft, is_numbered: bool) -> Yaml {

@@ -77,3 +77,21 @@ fn a_user_that_is_not_written_keeps_no_rule_from_being_lifted_and_goes_where_it_
     assert_eq!(adopted.unwritten[0].what, "user svc.app");
     assert_eq!(adopted.lifted.resisted, [], "{}", lifts(&adopted));
 }
+
+#[test]
+fn rules_that_no_object_says_keep_their_places_among_routes() {
+    let file = imported(&shop(
+        "(rule_id, active, username, match_digest, destination_hostgroup, timeout, replace_pattern, match_pattern, apply) VALUES
+          (10, 1, 'batch', '^SELECT .* FROM facts', 30, NULL, NULL, NULL, 1),
+          (20, 1, NULL, '^SELECT .* FROM facts', 30, 60000, NULL, NULL, 1),
+          (30, 1, NULL, '^SELECT .* FROM dim', 30, NULL, NULL, NULL, 1),
+          (40, 1, NULL, '^SELECT .* FROM (dim|day)', 20, NULL, NULL, NULL, 1),
+          (50, 1, 'batch', NULL, NULL, NULL, 'SELECT 2', '^SELECT 1$', 0),
+          (60, 1, NULL, '^SELECT [12?]$', 30, NULL, NULL, NULL, 1),
+          (70, 1, 'app', NULL, 20, 1000, NULL, '^SELECT a', 1)",
+    ));
+    let adopted = lifted(&file);
+    insta::assert_snapshot!(lifts(&adopted));
+    insta::assert_snapshot!(files(&adopted));
+    assert_same_routing(&file, &adopted, "rules that stay");
+}

@@ -12,12 +12,12 @@ use shardwright_topology::model::{BlockPlace, RuleLayout, Topology};
 
 use crate::diagnostics::{Diagnostics, LAYOUT};
 use crate::draft::{ChainRef, Draft, DraftRule};
-use crate::engine_rules::{Chains, Class, Dialect, Exits, Input, Lowering, RoleGroup, Target};
+use crate::engine_rules::{Chains, Class, Dialect, Exits, Input, Lowering, RoleGroup, Routed, Target};
 use crate::lowered::Lowered;
 use crate::map_plans::{self, Layout, MapPlan, PlanInput};
 use crate::numbering::Sequence;
 use crate::program::{Program, RawBlock};
-use crate::raw_blocks::ListEntry;
+use crate::raw_blocks::{ListEntry, PassedRoutes};
 
 /// The plan of each map: one that cannot or need not be laid out in rules is dispatched.
 pub(crate) fn plans(
@@ -162,7 +162,7 @@ pub(super) fn lower(
                 rules.sequence.block(block, zero);
             }
             ListEntry::Mark(rule) => rules.sequence.chain(rules.rest, vec![rule]),
-            ListEntry::Routes(_) => add_routes(&mut lowering, &mut rules),
+            ListEntry::Route(_) => add_routes(&mut lowering, &mut rules, &mut list),
             ListEntry::Step(origin, rule) | ListEntry::Compiled(origin, rule) => {
                 let map = program.maps.iter().position(|map| map.origin == origin);
                 match map.filter(|&map| plans[map].layout != Layout::Dispatch) {
@@ -236,15 +236,37 @@ fn has_effect(rule: &DraftRule) -> bool {
     )
 }
 
-/// Adds the rules of all routes, which come first. Effects are repeated in a chain for what they have placed.
-fn add_routes(lowering: &mut Lowering<'_, '_>, rules: &mut RulesSoFar) {
+/// Adds the rules of all routes, and the blocks that stand among them; the first is taken from the list already. Effects are
+/// repeated in a chain for what routes have placed.
+fn add_routes<'p>(
+    lowering: &mut Lowering<'_, '_>,
+    rules: &mut RulesSoFar,
+    list: &mut impl Iterator<Item = ListEntry<'p>>,
+) {
     let program = lowering.input.program;
     if !program.effects.is_empty() {
         rules.routed = Some(lowering.chains.draft.chain("routes.placed"));
     }
     let then = rules.routed.map_or(Target::Stop, Target::Jump);
-    rules.rest = lowering.statement_routes(Draft::START, then);
-    rules.sequence.from(&mut lowering.chains.draft, Draft::START);
+    let Routed { rest, ends } = lowering.statement_routes(Draft::START, then);
+    rules.rest = rest;
+    let draft = &mut lowering.chains.draft;
+    let mut routes = PassedRoutes::new(ends);
+    routes.pass();
+    let mut others = program.statement_routes.len() - 1;
+    while others > 0 {
+        match list.next() {
+            Some(ListEntry::Block(block)) => {
+                routes.add(&mut rules.sequence, draft, block, lowering.report);
+                rules.sequence.block(block, None);
+            }
+            _ => {
+                routes.pass();
+                others -= 1;
+            }
+        }
+    }
+    rules.sequence.from(draft, Draft::START);
 }
 
 /// Adds the rules of a map, and the two chains that follow it.

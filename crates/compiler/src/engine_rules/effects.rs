@@ -37,6 +37,14 @@ pub(crate) struct UsableEffects {
     pub(crate) behind: Vec<usize>,
 }
 
+impl UsableEffects {
+    /// Has all of them asked for behind the rules that place a statement.
+    pub(crate) fn all_behind(&mut self) {
+        self.behind.append(&mut self.in_front);
+        self.behind.sort_unstable();
+    }
+}
+
 /// The effects that rules can express; what they cannot is reported.
 pub(crate) fn usable_effects(program: &Program, report: &mut Diagnostics<'_>) -> UsableEffects {
     let mut usable = UsableEffects::default();

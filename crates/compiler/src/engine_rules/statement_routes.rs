@@ -15,6 +15,25 @@ use crate::draft::ChainRef;
 use crate::program::statement_route::{StatementEnd, of_users};
 use crate::program::{Program, Section};
 
+/// What routes became.
+pub(crate) struct Routed {
+    /// The chain in which all other statements go on.
+    pub(crate) rest: ChainRef,
+    /// Where each route ends.
+    pub(crate) ends: RouteEnds,
+}
+
+/// How many rules the first chain of the routes has up to the end of each; none from the first on that goes on in another.
+#[derive(Debug, Default)]
+pub(crate) struct RouteEnds(Vec<Option<usize>>);
+
+impl RouteEnds {
+    /// Where a route ends, by its place among all.
+    pub(crate) fn behind(&self, route: usize) -> Option<usize> {
+        self.0.get(route).copied().flatten()
+    }
+}
+
 impl Lowering<'_, '_> {
     /// The routes in front of a target; the target where there are none.
     pub(crate) fn behind_routes(&mut self, target: Target) -> Target {
@@ -22,22 +41,24 @@ impl Lowering<'_, '_> {
             return target;
         }
         let first = self.chains.draft.chain("routes");
-        let rest = self.statement_routes(first, Target::Stop);
+        let Routed { rest, .. } = self.statement_routes(first, Target::Stop);
         let address = self.input.program.statement_routes[0].address.clone();
         self.chains
             .go(rest, "rest", &address, EngineRule::default(), target);
         Target::Jump(first)
     }
 
-    /// Adds the rules of all routes to a chain; gives the chain in which all other statements go on. `then`: where routed
-    /// statements go on, behind the effects on their cluster.
-    pub(crate) fn statement_routes(&mut self, chain: ChainRef, then: Target) -> ChainRef {
+    /// Adds the rules of all routes to a chain. `then`: where routed statements go on, behind the effects on their cluster.
+    pub(crate) fn statement_routes(&mut self, chain: ChainRef, then: Target) -> Routed {
         let program = self.input.program;
-        let mut chain = chain;
+        let mut rest = chain;
+        let mut ends = RouteEnds::default();
         for section in &program.statement_routes {
-            chain = self.statement_route(chain, section, then);
+            rest = self.statement_route(rest, section, then);
+            let rules = self.chains.draft.get(rest).rules.len();
+            ends.0.push((rest == chain).then_some(rules));
         }
-        chain
+        Routed { rest, ends }
     }
 
     fn statement_route(

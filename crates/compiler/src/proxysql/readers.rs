@@ -18,11 +18,13 @@ pub(super) fn check_raw_rules(program: &Program, report: &mut Diagnostics<'_>) {
     };
     for block in &program.blocks {
         let in_front = block.at != BlockPlace::AfterAll;
+        let is_among_routes = matches!(block.at, BlockPlace::Before(_) | BlockPlace::After(_))
+            && !program.statement_routes.is_empty();
         for row in &block.rules {
             let rule = &row.rule;
             let answers = rule.error_msg.is_some() || rule.ok_msg.is_some();
             let passes_guard = in_front && !answers && (rule.apply || rule.flag_out.is_some());
-            if !in_front || !(passes_guard || leads_to_writer(rule)) {
+            if !in_front || !(passes_guard || leads_to_writer(rule) || is_among_routes) {
                 continue;
             }
             let is_meant = |user: &&String| rule.username.as_ref().is_none_or(|name| name == *user);

@@ -5,10 +5,10 @@ use std::collections::BTreeMap;
 
 use shardwright_rules::{Address, EngineRule, MapStep, User};
 
-use crate::draft::{ChainRef, Draft, DraftRule, user_rule};
+use crate::draft::{Draft, DraftRule, user_rule};
 use crate::engine_rules::{
-    Class, EffectUse, Exits, Input, Lowering, Recognised, RoleGroup, RoleTargets, Target, reads_alike,
-    usable_policies,
+    Class, EffectUse, Exits, Input, Lowering, Recognised, RoleGroup, RoleTargets, RouteEnds, Routed, Target,
+    reads_alike, usable_policies,
 };
 use crate::program::Section;
 use crate::summary;
@@ -48,6 +48,8 @@ pub(super) struct Sections {
     pub(super) reference_users: BTreeMap<String, String>,
     /// Rules for statements that need no guards in front of their map.
     pub(super) unguarded: Vec<DraftRule>,
+    /// Where routes end in the first chain.
+    pub(super) route_ends: RouteEnds,
 }
 
 /// Which of its axes a map decides.
@@ -65,7 +67,10 @@ impl Lowering<'_, '_> {
         let audiences = audiences(self.input, &usable);
         let mut reference_users = BTreeMap::new();
         let mut unguarded = Vec::new();
-        let start = self.routes_in_front(&audiences);
+        let Routed {
+            rest: start,
+            ends: route_ends,
+        } = self.routes_in_front(&audiences);
         for audience in &audiences {
             let class = &audience.class;
             let user = class.users.first().cloned().unwrap_or_default();
@@ -102,16 +107,18 @@ impl Lowering<'_, '_> {
         Sections {
             reference_users,
             unguarded,
+            route_ends,
         }
     }
 
-    /// The routes of the first chain; gives the chain in which all other statements go on. Users who only read come before
-    /// them: what they may not send is refused first, and readers take what a route says of the rest.
-    fn routes_in_front(&mut self, audiences: &[Audience]) -> ChainRef {
-        if self.input.program.statement_routes.is_empty() {
-            return Draft::START;
-        }
-        for audience in audiences.iter().filter(|audience| audience.reads_only()) {
+    /// The routes of the first chain. Users who only read come before them: what they may not send is refused first, and
+    /// readers take what a route says of the rest.
+    fn routes_in_front(&mut self, audiences: &[Audience]) -> Routed {
+        let has_routes = !self.input.program.statement_routes.is_empty();
+        for audience in audiences
+            .iter()
+            .filter(|audience| has_routes && audience.reads_only())
+        {
             self.section_of_readers(audience);
         }
         self.statement_routes(Draft::START, Target::Stop)

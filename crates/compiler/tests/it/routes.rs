@@ -1,5 +1,6 @@
 //! Routes and users of one server, on both engines.
 
+use shardwright_compiler::{Lock, Options, compile};
 use shardwright_diagnostics::Severity;
 use shardwright_rules::{EngineId, Outcome};
 
@@ -179,4 +180,108 @@ fn two_users_of_one_server_share_its_hostgroup_and_the_lock_keeps_its_number() {
         &Default::default(),
     );
     assert_eq!(Decider::new(&again).home("backup"), decider.home("backup"));
+}
+
+/// Blocks among the routes of [`AMONG`], by what they are asked behind.
+const AMONG: &str = r#"
+version: 1
+clusters:
+  shop: {type: replication, servers: {a: {host: a.db}, b: {host: b.db}}}
+  dwh: {type: single, servers: {a: {host: d.db}}}
+users:
+  app: {password: {env: P}, cluster: shop, schema: shop}
+  batch: {password: {env: P}, cluster: dwh}
+routes:
+  facts: {match: {match_digest: ["FROM facts_", "FROM dim_"]}, cluster: dwh}
+  stock: {match: {match_digest: "FROM stock"}, cluster: shop, role: reader}
+  no-ddl: {match: {match_digest: "^DROP"}, refuse: "ask a DBA"}
+query_rules:
+  marks:
+    at: {after: routes.facts}
+    rules:
+      - {match_digest: "FROM stock_history", cluster: dwh, timeout: 60000, apply: 1}
+      - {match_digest: "FROM stock_now", delay: 5}
+      - {flagIN: 7, match_digest: "a", cluster: dwh, apply: 1}
+  chain:
+    at: {before: routes.no-ddl}
+    rules:
+      - {username: batch, match_digest: "^DROP TABLE tmp_", flagOUT: 9}
+      - {flagIN: 9, cluster: dwh, apply: 1}
+  behind:
+    at: {after: routes.no-ddl}
+    rules:
+      - {match_pattern: "^SELECT 7", cluster: dwh, apply: 1}
+throttles:
+  slow: {applies_to: {match_digest: "FROM (stock|facts_)"}, delay: 7ms}
+read_write_policies:
+  default: {reads: {all: true}}
+"#;
+
+#[test]
+fn blocks_keep_their_places_among_routes() {
+    let project = loaded(AMONG);
+    for engine in BOTH {
+        let compiled = compiled(&project, engine);
+        assert_eq!(
+            problems(&compiled, Severity::Error),
+            Vec::<String>::new(),
+            "{engine}"
+        );
+        let decider = Decider::new(&compiled);
+        for (user, statement, expected) in [
+            ("app", "SELECT a FROM facts_1, stock_history", "dwh writer"),
+            ("app", "SELECT a FROM stock_history", "dwh writer"),
+            ("app", "SELECT a FROM stock", "shop reader"),
+            ("app", "DROP TABLE tmp_1", "ask a DBA"),
+            ("batch", "DROP TABLE tmp_1", "dwh writer"),
+            ("batch", "DROP TABLE t", "ask a DBA"),
+            ("app", "SELECT 7", "dwh writer"),
+            ("app", "SELECT a FROM t", "shop reader"),
+            ("app", "UPDATE t SET a = 1", "shop writer"),
+        ] {
+            let found = decider.short(user, None, statement);
+            assert_goes(&found, expected, &format!("{engine}: {user}: {statement}"));
+        }
+        let effects = |statement: &str| match decider.decision("app", None, statement).outcome {
+            Outcome::Route(route) => (route.effects.delay_ms, route.effects.timeout_ms),
+            other => panic!("{engine}: {statement}: {other:?}"),
+        };
+        assert_eq!(effects("SELECT a FROM facts_1"), (Some(7), None), "{engine}");
+        assert_eq!(
+            effects("SELECT a FROM stock_history"),
+            (None, Some(60_000)),
+            "{engine}"
+        );
+        assert_eq!(effects("SELECT a FROM stock_now"), (Some(7), None), "{engine}");
+    }
+}
+
+#[test]
+fn no_block_stands_where_rules_would_not_reach_it() {
+    let chains = AMONG.replace(
+        "facts: {match: {",
+        "facts: {match: {except_match_digest: \"FOR UPDATE\", ",
+    );
+    let readers = AMONG.replace(
+        "  batch:",
+        "  reports: {password: {env: P}, cluster: shop, role: reader}\n  batch:",
+    );
+    let mut told = Vec::new();
+    for topology in [chains, readers] {
+        let project = loaded(&topology);
+        let compiled = compile(
+            &project,
+            EngineId::Proxysql27,
+            &Lock::default(),
+            &Options::default(),
+        );
+        told.extend(problems(&compiled, Severity::Error));
+        told.push(String::new());
+    }
+    told.dedup();
+    insta::assert_snapshot!(told.join("\n"), @r"
+    SW326: on proxysql-2.7, no rules can stand behind a route whose `match` needs chains of rules: one with `except_…`, or with several lists
+
+    SW320: proxysql-2.7 cannot refuse what user reports, who only reads (role: reader), sends and this rule takes; a `username` leaves the rule to other users; the bundled engine can
+    ");
 }

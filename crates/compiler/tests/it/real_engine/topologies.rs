@@ -43,6 +43,23 @@ const TEXT_SHARDS: [&str; 3] = [
     "{a: {keys: [\"a.b\", \"a-b\"], cluster: c1}, b: {keys: [a, \"a_b\"], cluster: c3}}",
 ];
 
+/// Routes with rules among them.
+const ROUTES: &str = r#"routes:
+  dashes: {match: {match_digest: ['\bid = \?', 'FROM s\b']}, cluster: c5}
+  deletions: {match: {match_digest: "^DELETE"}, refuse: not here}
+  numbers: {match: {match_digest: '^SELECT \?$'}, cluster: c4}
+query_rules:
+  some_deletions:
+    at: {after: routes.dashes}
+    rules:
+      - {match_digest: "^DELETE FROM t", username: app, cluster: c3, delay: 1, apply: 1}
+      - {match_digest: "^SELECT", match_pattern: "7", flagOUT: 5}
+      - {flagIN: 5, cluster: c2, apply: 1}
+  others:
+    at: {before: routes.numbers}
+    rules: [{match_digest: "^INSERT", cluster: c1, apply: 1}]
+"#;
+
 /// The text of a topology behind [`CLUSTERS`].
 fn topology() -> impl Strategy<Value = String> {
     let map = prop_oneof![
@@ -80,12 +97,13 @@ fn topology() -> impl Strategy<Value = String> {
             "",
             "throttles:\n  purge: {applies_to: {statements: [delete, update]}, delay: 2ms}\n",
         ]),
+        select(vec!["", "", ROUTES]),
     );
-    (map, keyless, around).prop_map(|((kind, finders, shards), keyless, (policy, throttle))| {
+    (map, keyless, around).prop_map(|((kind, finders, shards), keyless, (policy, throttle, routes))| {
         let (conflict, missing, unknown, layout, scope) = keyless;
         format!(
             "{CLUSTERS}shard_maps:\n  tenants:\n{scope}    key: {{name: tenant, type: {kind}}}\n    key_from: {finders}\n\
-             {conflict}{missing}{unknown}{layout}    shards: {shards}\n{policy}{throttle}"
+             {conflict}{missing}{unknown}{layout}    shards: {shards}\n{policy}{throttle}{routes}"
         )
     })
 }
