@@ -35,7 +35,7 @@ mod undecided;
 mod unknown_user;
 mod unreachable;
 
-use crate::Finding;
+use crate::{Finding, OtherUsers};
 use families::Family;
 use shardwright_prover::Reach;
 use shardwright_prover::RuleSet;
@@ -45,6 +45,7 @@ use trials::Trial;
 /// What every check reads.
 pub(crate) struct CheckContext<'k, 'c> {
     pub(crate) set: &'k RuleSet<'c>,
+    pub(crate) others: &'k OtherUsers,
     pub(crate) structure: &'k Structure,
     pub(crate) reach: &'k Reach,
     /// Ordinary statements and what becomes of them.

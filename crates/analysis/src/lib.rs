@@ -8,6 +8,7 @@
 mod checks;
 mod codes;
 mod finding;
+mod others;
 pub mod picture;
 
 use shardwright_prover::{Reach, RuleSet, Structure};
@@ -15,6 +16,7 @@ use shardwright_rules::Configuration;
 
 pub use codes::CODES;
 pub use finding::Finding;
+pub use others::OtherUsers;
 
 use crate::checks::CheckContext;
 
@@ -33,11 +35,17 @@ pub struct Analysis {
 
 /// Everything that the analysis finds, and how much of what it asked it could decide.
 pub fn analysis(configuration: &Configuration) -> Analysis {
+    analysis_beside(configuration, &OtherUsers::None)
+}
+
+/// The same where others may have users too.
+pub fn analysis_beside(configuration: &Configuration, others: &OtherUsers) -> Analysis {
     let set = RuleSet::of(configuration);
     let structure = Structure::with_restarts(&set, set.iterations());
     let reach = Reach::of(&set, &structure);
     let context = CheckContext {
         set: &set,
+        others,
         structure: &structure,
         reach: &reach,
         trials: checks::trials::all(&set),

@@ -3,9 +3,12 @@
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use shardwright_analysis::Finding;
+use shardwright_analysis::{Finding, OtherUsers, analysis_beside};
 use shardwright_plan::{Hazard, Severity};
 use shardwright_rules::Configuration;
+use shardwright_topology::model::ProjectFile;
+
+use crate::ownership::other_users;
 
 /// The hazards of a configuration: being found, or found.
 pub(crate) enum Analysed {
@@ -15,9 +18,10 @@ pub(crate) enum Analysed {
 
 impl Analysed {
     /// Begins to look for them.
-    pub(crate) fn begin(configuration: &Arc<Configuration>) -> Self {
+    pub(crate) fn begin(configuration: &Arc<Configuration>, file: &ProjectFile) -> Self {
         let configuration = Arc::clone(configuration);
-        Self::Running(thread::spawn(move || hazards(&configuration)))
+        let others = other_users(configuration.engine, file);
+        Self::Running(thread::spawn(move || hazards(&configuration, &others)))
     }
 
     /// What was found, as soon as everything is.
@@ -35,8 +39,8 @@ impl Analysed {
 }
 
 /// What the analysis warns of travels with the plan.
-fn hazards(configuration: &Configuration) -> Vec<Hazard> {
-    let findings = shardwright_analysis::analyse(configuration);
+fn hazards(configuration: &Configuration, others: &OtherUsers) -> Vec<Hazard> {
+    let findings = analysis_beside(configuration, others).findings;
     let grave = |finding: &&Finding| finding.severity != Severity::Info;
     let hazards = findings.iter().filter(grave).map(|finding| Hazard {
         code: finding.code.to_string(),

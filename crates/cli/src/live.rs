@@ -282,7 +282,7 @@ pub(crate) fn plan(
             if lock != LockUse::Ignore {
                 opened.keep_lock(&built.compiled.lock, lock == LockUse::Check)?;
             }
-            let analysed = Analysed::begin(&built.configuration);
+            let analysed = Analysed::begin(&built.configuration, &opened.project.file);
             builds.push((engine, built, analysed));
         }
     }

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::RangeInclusive;
 
+use shardwright_analysis::OtherUsers;
 use shardwright_compiler::Lock;
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_targets::emit::{Numbers, Ownership, written_variables};
@@ -96,6 +97,18 @@ pub(crate) fn ownership(file: &ProjectFile, lock: &Lock) -> Result<Ownership, Co
     };
     ownership.report = file.unmanaged == Unmanaged::Report;
     Ok(ownership)
+}
+
+/// Users whom a project leaves to others; a bundled proxy runs nothing of others.
+pub(crate) fn other_users(engine: EngineId, file: &ProjectFile) -> OtherUsers {
+    if engine == EngineId::Bundled {
+        return OtherUsers::None;
+    }
+    match (&file.manage.users, file.unmanaged) {
+        (Managed::All, _) | (_, Unmanaged::Delete) => OtherUsers::None,
+        (Managed::Listed(own), _) => OtherUsers::AllBut(own.clone()),
+        (Managed::Own, _) => OtherUsers::AllBut(Vec::new()),
+    }
 }
 
 fn own_rules(file: &ProjectFile, lock: &Lock) -> Result<Vec<RangeInclusive<u32>>, CommandError> {

@@ -21,7 +21,9 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
         let wanted = condition
             .as_ref()
             .and_then(|condition| given(&condition.row.username));
-        if let Some(user) = wanted.filter(|wanted| users.iter().all(|user| user.name != *wanted)) {
+        let is_missing =
+            |wanted: &&str| users.iter().all(|user| user.name != *wanted) && !context.others.may_have(wanted);
+        if let Some(user) = wanted.filter(is_missing) {
             unknown.entry(user).or_default().push(position);
         }
     }

@@ -1,6 +1,7 @@
 //! Rule sets with known findings; the numbers are those of the hazards in the reference.
 
-use shardwright_analysis::analyse;
+use shardwright_analysis::{OtherUsers, analyse, analysis_beside};
+use shardwright_rules::NamePattern;
 
 use crate::common::lines;
 use shardwright_testkit::configuration;
@@ -453,4 +454,18 @@ fn known_rule_sets_have_known_findings() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn a_rule_for_a_user_of_others_is_not_dead() {
+    let configuration = configuration(
+        "users: [app]\nrules:\n  - {rule_id: 10, username: svc.app, error_msg: no, apply: 1}",
+    );
+    let told = |others: OtherUsers| {
+        let findings = analysis_beside(&configuration, &others).findings;
+        findings.iter().any(|finding| finding.code.as_str() == "SW206")
+    };
+    assert!(told(OtherUsers::None));
+    assert!(!told(OtherUsers::AllBut(vec![NamePattern::new("app")])));
+    assert!(told(OtherUsers::AllBut(vec![NamePattern::new("svc*")])));
 }

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use shardwright_analysis::{Analysis, Finding};
+use shardwright_analysis::{Analysis, Finding, analysis_beside};
 use shardwright_diagnostics::{Decided, Diagnostic, Problems, Severity, Sources, Undecided, render};
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_topology::Options;
@@ -22,6 +22,7 @@ use crate::clock;
 use crate::codes;
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::ownership::other_users;
 use crate::project::{self, Opened};
 use crate::rule_set::RuleSet;
 use crate::ui::{self, Ui};
@@ -199,7 +200,8 @@ fn find_in(opened: &Opened, compiled: &[Compiled]) -> (Vec<Diagnostic>, Vec<Deci
     for one in compiled {
         let engine = one.configuration.engine;
         all.extend(one.problems.sorted().into_iter().cloned());
-        let analysis = shardwright_analysis::analysis(&one.configuration);
+        let others = other_users(engine, &opened.project.file);
+        let analysis = analysis_beside(&one.configuration, &others);
         reachability.push(decided(engine.name().to_owned(), &analysis));
         for finding in analysis.findings {
             found.add(finding, engine);

@@ -253,12 +253,18 @@ fn a_user_that_the_language_cannot_name_stays_and_goes_where_it_went() {
     let Some(binary) = real_proxysql("a user of a running ProxySQL that no project can have") else {
         return;
     };
-    let odd =
-        "INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('svc.app', 'x', 30);\n";
+    let odd = "INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('svc.app', 'x', 30);\n\
+               INSERT INTO mysql_query_rules (rule_id, active, username, match_digest, destination_hostgroup, apply) \
+               VALUES (7, 1, 'svc.app', '^SELECT', 30, 1);\n";
     let (proxysql, environment, source) = running(&binary, odd);
     let init = ["init", "--from", &source, "--password-env", "PX_ADMIN", "shop"];
     let made = environment.run(init).unwrap();
     assert_eq!(made.code(), Some(0), "{made}");
+    // The rule for that user is not dead, and stays.
+    let lint = environment.run(["-C", "shop", "lint", "--fix"]).unwrap();
+    assert!(!lint.stderr.contains("SW206"), "{lint}");
+    let rules = std::fs::read_to_string(environment.project().join("shop/topology/rules.yaml")).unwrap();
+    assert!(rules.contains("username: svc.app"), "{rules}");
     let told = "user svc.app: names of the language are letters, digits, `_` and `-`; `manage.users` of the project file \
                 leaves it to others";
     assert!(made.stdout.contains(told), "{made}");
