@@ -34,6 +34,8 @@ struct Sample {
     round: u32,
     step: Step,
     ms: f64,
+    /// The same command while the client sends nothing; only of commands that can be run twice.
+    alone_ms: Option<f64>,
     /// What the client felt while it ran.
     during: Felt,
     /// What it felt for a while before.
@@ -58,6 +60,11 @@ impl Step {
         Self::ApplyOfOne,
         Self::NothingToDo,
     ];
+
+    /// Whether it changes nothing.
+    fn is_plan(self) -> bool {
+        matches!(self, Self::FirstPlan | Self::PlanOfOne | Self::NothingToDo)
+    }
 
     fn words(self) -> &'static str {
         match self {
@@ -89,8 +96,18 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&str)) -> Result<Report, BenchE
                 Step::FirstApply | Step::ApplyOfOne => &["apply", "--quiet", "change.plan"],
                 Step::NothingToDo => &["plan", "--quiet"],
             };
-            let before = rig.client.felt_in_peace()?;
-            let (ms, during) = rig.measured(arguments)?;
+            let alone = || step.is_plan().then(|| rig.measured_alone(arguments)).transpose();
+            // Neither is always the first to read the files.
+            let (ms, during, before, alone_ms);
+            if round % 2 == 0 {
+                alone_ms = alone()?;
+                before = rig.client.felt_in_peace()?;
+                (ms, during) = rig.measured(arguments)?;
+            } else {
+                before = rig.client.felt_in_peace()?;
+                (ms, during) = rig.measured(arguments)?;
+                alone_ms = alone()?;
+            }
             if step == Step::PlanOfOne {
                 rig.expect_witness("change.plan", plan.shards)?;
             }
@@ -98,6 +115,7 @@ pub fn run(plan: &Plan, mut progress: impl FnMut(&str)) -> Result<Report, BenchE
                 round,
                 step,
                 ms,
+                alone_ms,
                 during,
                 before,
             });
@@ -114,6 +132,7 @@ fn report(plan: &Plan, rules: usize, samples: &[Sample]) -> Report {
         "median ms",
         "min",
         "max",
+        "alone ms",
         "p50 ms",
         "p99 ms",
         "longest ms",
@@ -128,6 +147,7 @@ fn report(plan: &Plan, rules: usize, samples: &[Sample]) -> Report {
             Summary::of(of_step.iter().map(|sample| figure(sample))).expect("there are rounds")
         };
         let took = middle(&|sample| sample.ms);
+        let alone = Summary::of(of_step.iter().filter_map(|sample| sample.alone_ms));
         let felt: [Summary; 6] = [
             middle(&|sample| sample.during.p50_ms),
             middle(&|sample| sample.during.p99_ms),
@@ -141,10 +161,13 @@ fn report(plan: &Plan, rules: usize, samples: &[Sample]) -> Report {
             format!("{:.0}", took.median),
             format!("{:.0}", took.min),
             format!("{:.0}", took.max),
+            alone.map_or_else(String::new, |alone| {
+                format!("{:.0} ({:.0}..{:.0})", alone.median, alone.min, alone.max)
+            }),
         ];
         cells.extend(felt.iter().map(|felt| format!("{:.2}", felt.median)));
         table.row(cells);
-        summary.push(json!({"step": step, "ms": took, "felt_ms": {
+        summary.push(json!({"step": step, "ms": took, "alone_ms": alone, "felt_ms": {
             "during": {"p50": felt[0], "p99": felt[1], "longest": felt[2]},
             "before": {"p50": felt[3], "p99": felt[4], "longest": felt[5]},
         }}));

@@ -458,9 +458,8 @@ fn known_rule_sets_have_known_findings() {
 
 #[test]
 fn a_rule_for_a_user_of_others_is_not_dead() {
-    let configuration = configuration(
-        "users: [app]\nrules:\n  - {rule_id: 10, username: svc.app, error_msg: no, apply: 1}",
-    );
+    let configuration =
+        configuration("users: [app]\nrules:\n  - {rule_id: 10, username: svc.app, error_msg: no, apply: 1}");
     let told = |others: OtherUsers| {
         let findings = analysis_beside(&configuration, &others).findings;
         findings.iter().any(|finding| finding.code.as_str() == "SW206")

@@ -35,6 +35,7 @@ pub(super) struct Client {
 struct Shared {
     /// How long each statement took that has ended, in milliseconds, since somebody last asked.
     took: Mutex<Vec<f64>>,
+    is_paused: AtomicBool,
     is_over: AtomicBool,
 }
 
@@ -52,6 +53,10 @@ impl Client {
         let thread = thread::spawn(move || {
             let mut key = 1;
             while !of_thread.is_over.load(Ordering::Relaxed) {
+                if of_thread.is_paused.load(Ordering::Acquire) {
+                    thread::park();
+                    continue;
+                }
                 // Steps of a prime go through all the keys.
                 key = (key + 7_919) % shards + 1;
                 let begun = Instant::now();
@@ -73,6 +78,15 @@ impl Client {
         };
         poll_until(PATIENCE, has_enough).map_err(|error| failed(error.to_string()))?;
         self.felt()
+    }
+
+    /// Does something while it sends nothing.
+    pub(super) fn paused<T>(&self, run: impl FnOnce() -> T) -> T {
+        self.shared.is_paused.store(true, Ordering::Release);
+        let done = run();
+        self.shared.is_paused.store(false, Ordering::Release);
+        self.thread.thread().unpark();
+        done
     }
 
     /// What was felt before counts no more.

@@ -77,6 +77,11 @@ impl Rig {
         Ok((ms, self.client.felt()?))
     }
 
+    /// Runs a command while the client sends nothing: milliseconds.
+    pub(super) fn measured_alone(&self, arguments: &[&str]) -> Result<f64, BenchError> {
+        self.client.paused(|| run(&self.plan, &self.project, arguments))
+    }
+
     /// Whether a saved plan has found the statements of the shard that has moved: a plan that does not say what routes
     /// differently would be quick.
     pub(super) fn expect_witness(&self, saved: &str, shards: u32) -> Result<(), BenchError> {

@@ -140,11 +140,12 @@ impl AdminSession {
             layer.of(table)
         );
         let mut found = BTreeMap::new();
-        for mut values in self.values(&query)? {
+        self.each(&query, |mut values| {
             let is_ours = matches!(values.pop(), Some(Wire::Bytes(bytes)) if bytes == b"1");
             let row = read(table, &values)?;
             found.insert(RowName::of(table, &row.facts), Found { row, is_ours });
-        }
+            Ok(())
+        })?;
         Ok(found)
     }
 
@@ -181,17 +182,35 @@ impl AdminSession {
             layer.of(table)
         );
         let mut found = BTreeMap::new();
-        for values in self.values(&query)? {
+        self.each(&query, |values| {
             let row = read(table, &values)?;
             found.insert(RowName::of(table, &row.facts), row);
-        }
+            Ok(())
+        })?;
         Ok(found)
     }
 
     /// The rows of a query, as the protocol has them.
     pub(super) fn values(&mut self, query: &str) -> Result<Vec<Vec<Wire>>, SessionError> {
-        let rows: Vec<mysql::Row> = self.0.query(query).map_err(|error| failure(&error))?;
-        Ok(rows.into_iter().map(mysql::Row::unwrap).collect())
+        let mut rows = Vec::new();
+        self.each(query, |values| {
+            rows.push(values);
+            Ok(())
+        })?;
+        Ok(rows)
+    }
+
+    /// Hands on the rows of a query one by one, so that a table is not held twice.
+    fn each(
+        &mut self,
+        query: &str,
+        mut take: impl FnMut(Vec<Wire>) -> Result<(), SessionError>,
+    ) -> Result<(), SessionError> {
+        let rows = self.0.query_iter(query).map_err(|error| failure(&error))?;
+        for row in rows {
+            take(row.map_err(|error| failure(&error))?.unwrap())?;
+        }
+        Ok(())
     }
 }
 
