@@ -14,6 +14,8 @@ use crate::yaml::Field;
 /// A project that is not written yet.
 #[derive(Clone, Debug)]
 pub struct Draft {
+    /// What the project is called: whom its rows on a proxy belong to.
+    pub project: Option<String>,
     /// The engine that the rule set is of.
     pub engine: EngineId,
     /// Its settings.

@@ -32,6 +32,7 @@ pub(crate) fn draft(
     let mut draft = Draft {
         engine: source.engine,
         settings: source.settings,
+        project: None,
         target,
         clusters,
         users: Vec::new(),

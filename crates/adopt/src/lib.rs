@@ -61,6 +61,8 @@ pub enum Secrets {
 pub struct Options {
     /// Where passwords go.
     pub secrets: Secrets,
+    /// What the project is called, in any characters; what no name has becomes `-`. Empty: it has no name.
+    pub project: String,
     /// The proxy that the source was read from.
     pub target: Option<TargetDraft>,
     /// Leaves every rule in the engine's own columns.
@@ -103,6 +105,7 @@ pub enum AdoptError {
 /// [`AdoptError`]
 pub fn adopt(file: &RuleFile, options: &Options) -> Result<Adopted, AdoptError> {
     let (mut draft, unwritten) = exact::draft(file, options.target.clone(), options.secrets);
+    draft.project = Some(names::slug(&options.project)).filter(|name| !name.is_empty());
     let mut inactive: Vec<(u32, String)> = draft
         .rules
         .iter()

@@ -17,7 +17,9 @@ const STEP: u32 = 100_000;
 const LARGEST: u32 = 2_147_483_647;
 
 pub(super) fn text(draft: &Draft) -> String {
-    let mut sections = vec![("engines", Yaml::List(vec![engine(draft)]))];
+    let project = draft.project.as_ref().map(|name| ("project", Yaml::text(name)));
+    let mut sections: Vec<(&str, Yaml)> = project.into_iter().collect();
+    sections.push(("engines", Yaml::List(vec![engine(draft)])));
     if let Some(rules) = rule_ids(draft) {
         let range = format!("{}-{}", rules.start(), rules.end());
         sections.push(("ids", Yaml::map([("rules", Some(Yaml::word(range)))])));

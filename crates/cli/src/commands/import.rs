@@ -30,6 +30,7 @@ pub(super) fn write_project(
             SecretPlace::Files => Secrets::Files,
             SecretPlace::Env => Secrets::Environment,
         },
+        project: name_of(directory),
         target: source.target.clone(),
         only_exact: adoption.only_exact,
     };
@@ -37,6 +38,14 @@ pub(super) fn write_project(
     let files = written::write(&adopted, directory)?;
     report::print(&source, &adopted, directory, &files, ui)?;
     Ok(Exit::Done)
+}
+
+/// The last part of a directory's path; empty for the root.
+fn name_of(directory: &Path) -> String {
+    let whole = std::path::absolute(directory).unwrap_or_else(|_| directory.to_owned());
+    whole
+        .file_name()
+        .map_or_else(String::new, |name| name.to_string_lossy().into_owned())
 }
 
 fn no_project(error: AdoptError) -> CommandError {
