@@ -14,7 +14,7 @@ pub enum OtherUsers {
 
 impl OtherUsers {
     /// Whether there may be one of this name.
-    pub(crate) fn may_have(&self, name: &str) -> bool {
+    pub fn may_have(&self, name: &str) -> bool {
         match self {
             Self::None => false,
             Self::AllBut(own) => !own.iter().any(|pattern| pattern.matches(name)),

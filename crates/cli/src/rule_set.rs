@@ -11,12 +11,13 @@ use std::sync::Arc;
 use shardwright_diagnostics::{Diagnostic, Problems, Sources, Span};
 use shardwright_import::{Language, Layout, MAX_FILE_BYTES};
 use shardwright_plan::Plan;
-use shardwright_rules::{Address, Configuration, EngineId};
+use shardwright_rules::{Address, Configuration, EngineId, User};
 
 use crate::args::{Global, Selection};
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
 use crate::live::{self, Proxy};
+use crate::ownership::other_users;
 use crate::project::{self, Opened};
 use crate::ui::Ui;
 
@@ -80,6 +81,8 @@ pub(crate) struct RuleSet {
     pub(crate) unmodelled: Vec<String>,
     /// The problems that compiling it reported.
     pub(crate) problems: Problems,
+    /// Users whom it leaves to others, where it has been compared with a rule set that has them.
+    pub(crate) users_of_others: Vec<String>,
     origins: ObjectOrigins,
 }
 
@@ -91,6 +94,22 @@ enum ObjectOrigins {
 }
 
 impl RuleSet {
+    /// Takes in the users of another rule set whom this project leaves to others: they stay as they are there.
+    pub(crate) fn stand_beside_users_of(&mut self, other: &Configuration) {
+        let Some(opened) = self.project() else { return };
+        let others = other_users(self.configuration.engine, &opened.project.file);
+        let is_of_others =
+            |user: &&User| self.configuration.user(&user.name).is_none() && others.may_have(&user.name);
+        let users: Vec<User> = other.users.iter().filter(is_of_others).cloned().collect();
+        if users.is_empty() {
+            return;
+        }
+        self.users_of_others = users.iter().map(|user| user.name.clone()).collect();
+        let own = &mut Arc::make_mut(&mut self.configuration).users;
+        own.extend(users);
+        own.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+
     /// The file and the 1-based line of an object.
     pub(crate) fn file_and_line(&self, address: &Address) -> Option<(String, u32)> {
         match &self.origins {
@@ -158,6 +177,7 @@ fn built(name: String, opened: Opened, engine: EngineId, ui: &Ui) -> Result<Rule
         configuration: built.configuration,
         unmodelled: Vec::new(),
         problems: built.compiled.problems,
+        users_of_others: Vec::new(),
         origins: ObjectOrigins::Project(Box::new(opened)),
     })
 }
@@ -227,6 +247,7 @@ impl RuleFile {
             configuration: Arc::clone(&self.configuration),
             unmodelled: self.unmodelled.clone(),
             problems: Problems::new(),
+            users_of_others: Vec::new(),
             origins: ObjectOrigins::File(Box::new(self)),
         })
     }
@@ -266,6 +287,7 @@ fn json(name: String, path: &str) -> Result<RuleSet, CommandError> {
         configuration: Arc::new(configuration),
         unmodelled: Vec::new(),
         problems: Problems::new(),
+        users_of_others: Vec::new(),
         origins: ObjectOrigins::None,
     })
 }
@@ -302,6 +324,7 @@ fn of_plan(name: String, path: &str, engine: Option<EngineId>) -> Result<RuleSet
             configuration: Arc::clone(configuration),
             unmodelled: Vec::new(),
             problems: Problems::new(),
+            users_of_others: Vec::new(),
             origins: ObjectOrigins::None,
         }),
         Some(_) => {
@@ -354,6 +377,7 @@ fn of_target(
         unmodelled: Vec::new(),
         problems: Problems::new(),
         // Its objects are named as the project names them, where they are still there.
+        users_of_others: Vec::new(),
         origins: ObjectOrigins::Project(Box::new(opened)),
     })
 }

@@ -104,10 +104,11 @@ fn opened(
 ) -> Result<[RuleSet; 2], CommandError> {
     let references = names.map(Reference::parse);
     let common = rule_set::common_engine(&[&references[0], &references[1]]);
-    Ok([
-        rule_set::open(names[0], engines[0].or(common), global, ui)?,
-        rule_set::open(names[1], engines[1].or(common), global, ui)?,
-    ])
+    let mut left = rule_set::open(names[0], engines[0].or(common), global, ui)?;
+    let mut right = rule_set::open(names[1], engines[1].or(common), global, ui)?;
+    left.stand_beside_users_of(&right.configuration);
+    right.stand_beside_users_of(&left.configuration);
+    Ok([left, right])
 }
 
 /// The word of an answer, its statements, and what is undecided. What is not modelled could make any answer wrong.
@@ -159,11 +160,7 @@ impl Claim {
             answer: word,
             witnesses,
             undecided,
-            besides: [left, right]
-                .into_iter()
-                .find_map(not_covered)
-                .into_iter()
-                .collect(),
+            besides: besides([left, right]),
         }
     }
 
@@ -194,6 +191,23 @@ impl Claim {
         );
         lines.join("\n") + "\n"
     }
+}
+
+/// What an answer is not about.
+fn besides(sets: [&RuleSet; 2]) -> Vec<String> {
+    let of_others = sets.into_iter().filter(|set| !set.users_of_others.is_empty());
+    let of_others = of_others.map(|set| {
+        format!(
+            "whether {} stay as they are: {} leaves these users to others",
+            set.users_of_others.join(", "),
+            set.name
+        )
+    });
+    sets.into_iter()
+        .find_map(not_covered)
+        .into_iter()
+        .chain(of_others)
+        .collect()
 }
 
 /// Executions are routed like their text, except where a rule rewrites it.

@@ -260,6 +260,15 @@ fn a_user_that_the_language_cannot_name_stays_and_goes_where_it_went() {
     let init = ["init", "--from", &source, "--password-env", "PX_ADMIN", "shop"];
     let made = environment.run(init).unwrap();
     assert_eq!(made.code(), Some(0), "{made}");
+    // Somebody else looks after that user, who stays on both sides of a comparison.
+    let proof = environment
+        .run(["-C", "shop", "prove", "equivalent", "shop", "live"])
+        .unwrap();
+    let told = "not covered: whether svc.app stay as they are: shop leaves these users to others";
+    assert!(
+        proof.stdout.starts_with("proved") && proof.stdout.contains(told),
+        "{proof}"
+    );
     // The rule for that user is not dead, and stays.
     let lint = environment.run(["-C", "shop", "lint", "--fix"]).unwrap();
     assert!(!lint.stderr.contains("SW206"), "{lint}");

@@ -7,7 +7,7 @@ use shardwright_routing::RoutingTable;
 use shardwright_rules::EngineId;
 
 use super::witness::Witness;
-use super::{exit, not_covered, opened, read, tables};
+use super::{besides, exit, opened, read, tables};
 use crate::args::{Format, Global, Refines};
 use crate::error::CommandError;
 use crate::exit::Exit;
@@ -143,7 +143,7 @@ impl Claim {
                 .map(|nature| EngineNature::new(nature, sets, &tables))
                 .collect(),
             assumed: found.assumptions,
-            besides: sets.into_iter().find_map(not_covered).into_iter().collect(),
+            besides: besides(sets),
         }
     }
 
