@@ -3,6 +3,7 @@
 use shardwright_compiler::{Lock, Options, compile};
 use shardwright_diagnostics::Severity;
 use shardwright_rules::{EngineId, Outcome};
+use shardwright_topology::model::Project;
 
 use crate::support::*;
 
@@ -59,21 +60,27 @@ const TABLE: &[(&str, &str, &str)] = &[
     ("backup", "SELECT a FROM dim_x", "dwh reader"),
 ];
 
+/// What a project decides on an engine, where statements go as a table of users, statements and places says.
+fn decided(project: &Project, engine: EngineId, table: &[(&str, &str, &str)]) -> Decider {
+    let compiled = compiled(project, engine);
+    assert_eq!(
+        problems(&compiled, Severity::Error),
+        Vec::<String>::new(),
+        "{engine}"
+    );
+    let decider = Decider::new(&compiled);
+    for (user, statement, expected) in table {
+        let found = decider.short(user, None, statement);
+        assert_goes(&found, expected, &format!("{engine}: {user}: {statement}"));
+    }
+    decider
+}
+
 #[test]
 fn a_route_decides_before_maps_and_policies() {
     let project = loaded(TOPOLOGY);
     for engine in BOTH {
-        let compiled = compiled(&project, engine);
-        assert_eq!(
-            problems(&compiled, Severity::Error),
-            Vec::<String>::new(),
-            "{engine}"
-        );
-        let decider = Decider::new(&compiled);
-        for (user, statement, expected) in TABLE {
-            let found = decider.short(user, None, statement);
-            assert_goes(&found, expected, &format!("{engine}: {user}: {statement}"));
-        }
+        decided(&project, engine, TABLE);
     }
 }
 
@@ -220,28 +227,19 @@ read_write_policies:
 #[test]
 fn blocks_keep_their_places_among_routes() {
     let project = loaded(AMONG);
+    let places = [
+        ("app", "SELECT a FROM facts_1, stock_history", "dwh writer"),
+        ("app", "SELECT a FROM stock_history", "dwh writer"),
+        ("app", "SELECT a FROM stock", "shop reader"),
+        ("app", "DROP TABLE tmp_1", "ask a DBA"),
+        ("batch", "DROP TABLE tmp_1", "dwh writer"),
+        ("batch", "DROP TABLE t", "ask a DBA"),
+        ("app", "SELECT 7", "dwh writer"),
+        ("app", "SELECT a FROM t", "shop reader"),
+        ("app", "UPDATE t SET a = 1", "shop writer"),
+    ];
     for engine in BOTH {
-        let compiled = compiled(&project, engine);
-        assert_eq!(
-            problems(&compiled, Severity::Error),
-            Vec::<String>::new(),
-            "{engine}"
-        );
-        let decider = Decider::new(&compiled);
-        for (user, statement, expected) in [
-            ("app", "SELECT a FROM facts_1, stock_history", "dwh writer"),
-            ("app", "SELECT a FROM stock_history", "dwh writer"),
-            ("app", "SELECT a FROM stock", "shop reader"),
-            ("app", "DROP TABLE tmp_1", "ask a DBA"),
-            ("batch", "DROP TABLE tmp_1", "dwh writer"),
-            ("batch", "DROP TABLE t", "ask a DBA"),
-            ("app", "SELECT 7", "dwh writer"),
-            ("app", "SELECT a FROM t", "shop reader"),
-            ("app", "UPDATE t SET a = 1", "shop writer"),
-        ] {
-            let found = decider.short(user, None, statement);
-            assert_goes(&found, expected, &format!("{engine}: {user}: {statement}"));
-        }
+        let decider = decided(&project, engine, &places);
         let effects = |statement: &str| match decider.decision("app", None, statement).outcome {
             Outcome::Route(route) => (route.effects.delay_ms, route.effects.timeout_ms),
             other => panic!("{engine}: {statement}: {other:?}"),
