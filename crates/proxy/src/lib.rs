@@ -18,6 +18,7 @@ mod bound;
 mod causal;
 mod channel;
 mod checks;
+mod clock;
 mod connection_ids;
 mod control;
 mod counted;
