@@ -2,20 +2,13 @@
 //!
 //! A runtime that has timers looks at them whenever it waits for sockets, several times for each statement, whether a timer is
 //! set or not: it asks the time twice, and where one is set, the system sets an alarm and takes it away again. So workers' runtimes
-//! have none. A timer of a session lies with the thread of [`ClockThread`], which wakes the session's worker when it is due.
+//! have none. A timer of a session lies with the thread of [`crate::clock_thread`], which wakes the session's worker when it is due.
 //! That thread looks at the time four times a second anyway, so a timer that is set for later does not wake it.
 
-use std::io;
-use std::sync::Arc;
-use std::thread::JoinHandle;
 use std::time::Duration;
 
-use tokio::runtime::{self, Handle, Runtime};
-use tokio::sync::oneshot;
+use tokio::runtime::Handle;
 use tokio::time::{Instant, Sleep, Timeout};
-
-use crate::shared::Shared;
-use crate::sweeps;
 
 /// Sets timers, for whoever runs where there are none.
 #[derive(Clone, Debug, Default)]
@@ -25,6 +18,11 @@ impl Clock {
     /// Those of the runtime that asks.
     pub(crate) fn own() -> Self {
         Self(None)
+    }
+
+    /// Those of another runtime.
+    pub(crate) fn of(runtime: Handle) -> Self {
+        Self(Some(runtime))
     }
 
     pub(crate) fn sleep(&self, duration: Duration) -> Sleep {
@@ -46,85 +44,14 @@ impl Clock {
     }
 }
 
-/// The runtime of a thread that keeps timers, before it is started.
-pub(crate) struct NewClock(Runtime);
-
-impl NewClock {
-    pub(crate) fn new() -> io::Result<Self> {
-        let runtime = runtime::Builder::new_current_thread().enable_time().build()?;
-        Ok(Self(runtime))
-    }
-
-    pub(crate) fn clock(&self) -> Clock {
-        Clock(Some(self.0.handle().clone()))
-    }
-
-    /// Starts the thread; it also has workers look at the time.
-    pub(crate) fn start(self, shared: Arc<Shared>) -> io::Result<ClockThread> {
-        let (ends, ended) = oneshot::channel::<()>();
-        let thread = std::thread::Builder::new()
-            .name("clock".to_owned())
-            .spawn(move || {
-                self.0.block_on(async {
-                    tokio::select! {
-                        () = sweeps::run(&shared) => {}
-                        _ = ended => {}
-                    }
-                });
-            })?;
-        Ok(ClockThread {
-            ends: Some(ends),
-            thread: Some(thread),
-        })
-    }
-}
-
-/// The thread that keeps timers. It ends with the value: workers end before it, since who looks at a timer that nobody keeps any
-/// more panics.
-#[derive(Debug)]
-pub(crate) struct ClockThread {
-    ends: Option<oneshot::Sender<()>>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Drop for ClockThread {
-    fn drop(&mut self) {
-        drop(self.ends.take());
-        if self.thread.take().is_some_and(|thread| thread.join().is_err()) {
-            tracing::error!("the thread of the clock has panicked");
-        }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::path::{Path, PathBuf};
 
-    use super::*;
-
-    #[test]
-    fn timers_are_kept_for_a_runtime_without_any() {
-        let kept = NewClock::new().unwrap();
-        let clock = kept.clock();
-        let (ends, ended) = oneshot::channel::<()>();
-        let thread = std::thread::spawn(move || kept.0.block_on(ended));
-        let worker = runtime::Builder::new_current_thread().build().unwrap();
-        worker.block_on(async {
-            let began = Instant::now();
-            clock.sleep(Duration::from_millis(20)).await;
-            assert!(began.elapsed() >= Duration::from_millis(20));
-            let late = clock.timeout(Duration::from_millis(5), std::future::pending::<()>());
-            assert!(late.await.is_err());
-            let in_time = clock.timeout(Duration::from_secs(3600), async { 7 });
-            assert_eq!(in_time.await.unwrap(), 7);
-        });
-        drop(ends);
-        let _dropped = thread.join().unwrap();
-    }
-
     /// Files whose code runs on threads that have timers of their own.
-    const HAVE_TIMERS: [&str; 8] = [
+    const HAVE_TIMERS: [&str; 9] = [
         "clock.rs",
+        "clock_thread.rs",
         "sweeps.rs",
         "listener.rs",
         "refuse.rs",

@@ -19,6 +19,7 @@ mod causal;
 mod channel;
 mod checks;
 mod clock;
+mod clock_thread;
 mod connection_ids;
 mod control;
 mod counted;

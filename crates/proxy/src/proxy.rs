@@ -11,7 +11,7 @@ use shardwright_mysqlite::Server;
 
 use crate::admin;
 use crate::checks::CheckServer;
-use crate::clock::{ClockThread, NewClock};
+use crate::clock_thread::{ClockThread, NewClock};
 use crate::connection_ids::ConnectionIds;
 use crate::control::{Control, RestoreError, listed};
 use crate::descriptors;
