@@ -1,6 +1,6 @@
-//! How many instructions of its own the proxy takes for a statement, counted by callgrind.
+//! How many instructions of its own the proxy takes for a statement or a connection, counted by callgrind.
 //!
-//! A proxy with one worker runs under callgrind twice, for few and for many statements of one connection. The difference has
+//! A proxy with one worker runs under callgrind twice, for few and for many statements of one connection, or connections. The difference has
 //! nothing of start, configuration and login. A count is the same on a quiet machine and on a busy one, but for what depends on
 //! when bytes arrive: a few instructions of a thousand.
 
@@ -14,13 +14,15 @@ use shardwright_testkit::{MariaDb, Options};
 use crate::BenchError;
 use crate::bundled::{Bundled, Setup, filled};
 use crate::report::{Report, Table};
-use crate::sysbench::{Load, Sysbench};
+use crate::sysbench::{Load, Scripts, Sysbench};
 use callgrind::{PerStatement, Profile};
 
-/// Statements of the short run.
+/// Statements or connections of the short run.
 const FEW: u32 = 1_000;
-/// Statements of the long run.
+/// Those of the long run.
 const MANY: u32 = 11_000;
+/// Rows of a large result, 200 bytes each.
+const ROWS: u32 = 1_000;
 /// What the names of functions of this project hold.
 const OURS: &str = "shardwright";
 /// Functions that are listed.
@@ -31,9 +33,13 @@ const LISTED: usize = 15;
 pub struct Plan {
     /// The `shardwright` program, with symbols.
     pub shardwright: PathBuf,
+    /// Only loads whose name holds this.
+    pub only: String,
+    /// Where the files of callgrind are kept.
+    pub keep: Option<PathBuf>,
 }
 
-/// Counts, for point selects as texts and prepared.
+/// Counts, for point selects as texts and prepared, for connections with one each, and for large results.
 ///
 /// # Errors
 /// A program does not start, or callgrind's output is not understood.
@@ -41,11 +47,18 @@ pub fn run(plan: &Plan, progress: impl Fn(&str)) -> Result<Report, BenchError> {
     let server = MariaDb::start(Options::default())?;
     let client = filled(&server, 1, "0".to_owned())?;
     let (mut tables, mut samples, mut summary) = (Vec::new(), Vec::new(), Vec::new());
-    for (name, load) in [("text", Load::text()), ("prepared", Load::prepared())] {
+    let scripts = Scripts::new()?;
+    let loads = [
+        ("text", Load::text()),
+        ("prepared", Load::prepared()),
+        ("connect", scripts.connects()),
+        ("result", scripts.results(ROWS)),
+    ];
+    for (name, load) in loads.into_iter().filter(|(name, _)| name.contains(&plan.only)) {
         let mut profile = |statements| -> Result<Profile, BenchError> {
-            progress(&format!("instructions: {name}, {statements} statements"));
-            let profile = counted(plan, &server, &client, &load, statements)?;
-            samples.push(json!({"protocol": name, "statements": statements, "instructions": profile.total}));
+            progress(&format!("instructions: {name}, {statements} times"));
+            let profile = counted(plan, &server, &client, (name, &load), statements)?;
+            samples.push(json!({"load": name, "times": statements, "instructions": profile.total}));
             Ok(profile)
         };
         let (few, many) = (profile(FEW)?, profile(MANY)?);
@@ -56,14 +69,15 @@ pub fn run(plan: &Plan, progress: impl Fn(&str)) -> Result<Report, BenchError> {
         ));
         tables.push(table(name, &each));
         summary.push(json!({
-            "protocol": name, "instructions": each.total.round(), "allocations": each.allocations,
+            "load": name, "instructions": each.total.round(), "allocations": each.allocations,
             "by_inclusive": listed(&each.by_inclusive(LISTED, OURS)), "by_own": listed(&each.by_own(LISTED)),
         }));
     }
     Ok(Report {
         name: "instructions",
         title: format!(
-            "the proxy's own instructions for a point select, by callgrind: the difference between {FEW} and {MANY}"
+            "the proxy's own instructions for a point select, for a connection with one, and for a result of {ROWS} rows, by \
+             callgrind: the difference between {FEW} and {MANY}"
         ),
         parameters: json!({"few": FEW, "many": MANY, "workers": 1}),
         tables,
@@ -77,7 +91,7 @@ fn counted(
     plan: &Plan,
     server: &MariaDb,
     client: &Sysbench,
-    load: &Load,
+    (name, load): (&str, &Load),
     statements: u32,
 ) -> Result<Profile, BenchError> {
     let directory = tempfile::tempdir().map_err(BenchError::io("a directory for callgrind"))?;
@@ -91,6 +105,10 @@ fn counted(
     client.run_events(bundled.endpoint().address, statements, load)?;
     bundled.stop()?;
     let text = std::fs::read_to_string(&file).map_err(BenchError::io(file.display().to_string()))?;
+    if let Some(keep) = &plan.keep {
+        let kept = keep.join(format!("callgrind.{name}.{statements}"));
+        std::fs::write(&kept, &text).map_err(BenchError::io(kept.display().to_string()))?;
+    }
     Profile::parse(&text).ok_or_else(|| BenchError::Output {
         what: "callgrind: not what its format says".to_owned(),
         output: text.lines().take(20).collect::<Vec<_>>().join("\n"),

@@ -35,8 +35,16 @@ struct Arguments {
 enum Benchmark {
     /// The bundled proxy beside a raw passthrough, HAProxy and ProxySQL: statements, connections, results, many clients.
     Proxy(proxy_bench::Arguments),
-    /// Instructions of the proxy's own for a point select, counted by callgrind: the same on a quiet machine and on a busy one.
-    Instructions,
+    /// Instructions of the proxy's own for a point select and for a connection, counted by callgrind: the same on a quiet machine
+    /// and on a busy one.
+    Instructions {
+        /// Only loads whose name holds this: text, prepared, connect, result.
+        #[arg(long, default_value = "")]
+        only: String,
+        /// Where the files of callgrind are kept, for `callgrind_annotate`; nowhere if it is not given.
+        #[arg(long)]
+        keep: Option<PathBuf>,
+    },
     /// Statements per second, and what the server spends on them, with 2,000 clients of which 200 work: a thread for each
     /// connection, a pool of threads, and connections that a proxy shares.
     Crowd(crowd_bench::Arguments),
@@ -114,9 +122,11 @@ impl Benchmark {
     fn run(&self, keep: impl Fn(&Report) -> Result<(), BenchError>) -> Result<(), BenchError> {
         let report = match self {
             Self::Proxy(options) => return proxy_bench::run(options, keep, progress),
-            Self::Instructions => {
+            Self::Instructions { only, keep } => {
                 let plan = instructions::Plan {
                     shardwright: beside("shardwright")?,
+                    only: only.clone(),
+                    keep: keep.clone(),
                 };
                 instructions::run(&plan, progress)?
             }

@@ -22,6 +22,7 @@ use tokio::sync::OwnedSemaphorePermit;
 use self::reset::Ahead;
 use crate::backend_statements::BackendStatements;
 use crate::channel::{Channel, Frame, ReadError, Scratch};
+use crate::clock::Clock;
 use crate::counted::Counted;
 use crate::insert_id::{InsertId, Loss};
 use crate::members::MemberRuntime;
@@ -142,6 +143,8 @@ pub(crate) struct Backend {
     pub(crate) may_have_warnings: bool,
     /// Commands of the proxy's own that it answered.
     pub(crate) exchanges: u64,
+    /// Timers of whoever has it.
+    pub(crate) clock: Clock,
     /// Where sessions share it.
     _counted: Option<Counted>,
     _permit: OwnedSemaphorePermit,
@@ -163,6 +166,7 @@ pub(crate) struct Connect<'a> {
     pub(crate) counted: Option<Counted>,
     pub(crate) serial: u64,
     pub(crate) scratch: Scratch,
+    pub(crate) clock: Clock,
 }
 
 /// What `performance_schema.session_connect_attrs` of the server shows. Those of clients are not passed on: they share connections.
@@ -202,7 +206,12 @@ pub(crate) async fn dial(member: &MemberRuntime, at: Option<IpAddr>) -> std::io:
 impl Connect<'_> {
     /// Opens the connection and logs in.
     pub(crate) async fn open(self, timeout: Duration) -> Result<Box<Backend>, ConnectFailure> {
-        match tokio::time::timeout(timeout, Box::pin(self.open_untimed())).await {
+        match self
+            .clock
+            .clone()
+            .timeout(timeout, Box::pin(self.open_untimed()))
+            .await
+        {
             Ok(opened) => opened,
             Err(_) => Err(ConnectFailure::Timeout(timeout)),
         }
@@ -251,6 +260,7 @@ impl Connect<'_> {
             wrote_for: 0,
             may_have_warnings: false,
             exchanges: 0,
+            clock: self.clock,
             _counted: self.counted,
             _permit: self.permit,
         }))
@@ -386,6 +396,7 @@ impl Backend {
             wrote_for: 0,
             may_have_warnings: false,
             exchanges: 0,
+            clock: Clock::own(),
             _counted: None,
             _permit: permit,
         }

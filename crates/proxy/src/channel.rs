@@ -126,6 +126,15 @@ impl Channel {
         Poll::Ready(Ok(use_bytes(self, cx, &scratch[..filled])))
     }
 
+    /// Ready when something is there, or may be: cheaper than a read where nothing has come. The task is woken when something does.
+    #[inline]
+    pub(crate) fn poll_heard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        match self.inbox.is_empty() {
+            true => self.socket.poll_heard(cx),
+            false => Poll::Ready(()),
+        }
+    }
+
     /// As [`Channel::poll_bytes`], but what [`Channel::keep`] has kept comes first.
     pub(crate) fn poll_arrived<T>(
         &mut self,
@@ -230,7 +239,7 @@ impl Channel {
         limit: usize,
     ) -> Poll<Result<(), ReadError>> {
         loop {
-            if self.take(frame, limit)? {
+            if !self.inbox.is_empty() && self.take(frame, limit)? {
                 return Poll::Ready(Ok(()));
             }
             if ready!(self.poll_fill(cx))? == 0 {
@@ -250,7 +259,15 @@ impl Channel {
     }
 
     /// Sends what is queued.
+    #[inline]
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        match self.outbox.is_empty() && self.socket.keeps_nothing() {
+            true => Poll::Ready(Ok(())),
+            false => self.poll_flush_queued(cx),
+        }
+    }
+
+    fn poll_flush_queued(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.sent < self.outbox.len() {
             let written = ready!(self.socket.poll_write(cx, &self.outbox[self.sent..]))?;
             if written == 0 {

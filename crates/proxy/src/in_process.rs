@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use tokio::sync::mpsc;
 
+use crate::clock::Clock;
 use crate::connection_ids::ConnectionIds;
 use crate::control::{Control, RestoreError, listed};
 use crate::failpoint::FailPoints;
@@ -66,7 +67,7 @@ impl OneWorker {
         let control = Control::restore(store, options, FailPoints::default())?;
         let tls = Tls::load(options.tls.clone())?;
         let ids = ConnectionIds::draw().map_err(|error| std::io::Error::other(error.to_string()))?;
-        let shared = Arc::new(Shared::new(control, tls, options, ids));
+        let shared = Arc::new(Shared::new(control, tls, options, ids, Clock::own()));
         let (sender, messages) = mpsc::unbounded_channel();
         let load = Arc::default();
         let handle = WorkerHandle::new(sender, Arc::clone(&load));
@@ -74,7 +75,8 @@ impl OneWorker {
         let _first = shared.workers.set(vec![handle.clone()]);
         let worker = Rc::new(Worker::new(shared.clone(), 0, 1));
         tokio::task::spawn_local(worker_thread::run(worker.clone(), messages, load));
-        tokio::task::spawn_local(sweeps::run(shared.clone()));
+        let swept = shared.clone();
+        tokio::task::spawn_local(async move { sweeps::run(&swept).await });
         Ok(Self {
             shared,
             worker,

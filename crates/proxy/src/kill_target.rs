@@ -96,6 +96,7 @@ impl Target {
             counted: None,
             serial: worker.next_number(),
             scratch: worker.scratch.clone(),
+            clock: worker.shared.clock.clone(),
         };
         let opened = connect.open(worker.shared.limits.connect_timeout).await;
         let mut backend = opened.map_err(|failure| failure.to_string())?;
@@ -104,7 +105,11 @@ impl Target {
             KillScope::Connection => format!("KILL CONNECTION {}", self.thread_id),
         };
         let answer = backend.exchange(Command::Query(text.as_bytes()));
-        let answer = tokio::time::timeout(worker.shared.limits.connect_timeout, answer).await;
+        let answer = worker
+            .shared
+            .clock
+            .timeout(worker.shared.limits.connect_timeout, answer)
+            .await;
         let outcome = answer
             .map_err(|_| "the server does not answer KILL".to_owned())?
             .map_err(|error| error.to_string())?;

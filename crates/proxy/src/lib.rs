@@ -18,6 +18,8 @@ mod bound;
 mod causal;
 mod channel;
 mod checks;
+mod clock;
+mod clock_thread;
 mod connection_ids;
 mod control;
 mod counted;

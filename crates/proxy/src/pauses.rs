@@ -12,6 +12,8 @@ use shardwright_rules::{Address, HostgroupId};
 use tokio::sync::Notify;
 use tokio::time::Instant;
 
+use crate::clock::Clock;
+
 /// The longest that a cluster can be told to wait.
 pub(crate) const LONGEST: Duration = Duration::from_secs(60);
 
@@ -104,7 +106,7 @@ impl Pauses {
     }
 
     /// Until statements for this writer need not wait.
-    pub(crate) async fn ended(&self, hostgroup: HostgroupId) {
+    pub(crate) async fn ended(&self, hostgroup: HostgroupId, clock: &Clock) {
         while !self.is_empty() {
             let resumed = self.resumed.notified();
             tokio::pin!(resumed);
@@ -121,7 +123,7 @@ impl Pauses {
             let _waiting = Waiting::new(&pause);
             tokio::select! {
                 () = resumed => {}
-                () = tokio::time::sleep_until(pause.until) => {}
+                () = clock.sleep_until(pause.until) => {}
             }
         }
     }
@@ -155,7 +157,7 @@ mod tests {
     #[tokio::test(start_paused = true)]
     async fn a_statement_waits_until_it_may_go_on() {
         let pauses = Pauses::default();
-        pauses.ended(WRITER).await;
+        pauses.ended(WRITER, &Clock::own()).await;
         let minute = Duration::from_secs(60);
         assert_eq!(pauses.begin(&shop(), WRITER, minute), Some(()));
         assert_eq!(
@@ -163,8 +165,9 @@ mod tests {
             None,
             "it is paused already"
         );
-        pauses.ended(HostgroupId(2)).await;
-        let waits = pauses.ended(WRITER);
+        pauses.ended(HostgroupId(2), &Clock::own()).await;
+        let clock = Clock::own();
+        let waits = pauses.ended(WRITER, &clock);
         tokio::pin!(waits);
         tokio::select! {
             biased;
@@ -183,7 +186,7 @@ mod tests {
         let pauses = Pauses::default();
         let before = Instant::now();
         pauses.begin(&shop(), WRITER, Duration::from_secs(3600));
-        pauses.ended(WRITER).await;
+        pauses.ended(WRITER, &Clock::own()).await;
         assert_eq!(before.elapsed(), LONGEST);
         assert!(!pauses.has(&shop()));
         assert!(pauses.is_empty());

@@ -11,6 +11,7 @@ use shardwright_mysqlite::Server;
 
 use crate::admin;
 use crate::checks::CheckServer;
+use crate::clock_thread::{ClockThread, NewClock};
 use crate::connection_ids::ConnectionIds;
 use crate::control::{Control, RestoreError, listed};
 use crate::descriptors;
@@ -87,7 +88,10 @@ impl Proxy {
         let tls = Tls::load(options.tls.clone())?;
         let control = Control::restore(store, &options, fail_points)?;
         let connection_ids = ConnectionIds::draw().map_err(|error| io::Error::other(error.to_string()))?;
-        let shared = Arc::new(Shared::new(control, tls, &options, connection_ids));
+        let clock = NewClock::new()?;
+        let shared = Shared::new(control, tls, &options, connection_ids, clock.clock());
+        let shared = Arc::new(shared);
+        let clock = clock.start(shared.clone())?;
         let acceptors = Box::new(Acceptors(Arc::downgrade(&shared)));
         shared.control.listeners.accept_with(acceptors)?;
         let mut threads = start_workers(&shared, options.workers)?;
@@ -102,6 +106,7 @@ impl Proxy {
             admin_address: options.admin,
             shared,
             threads,
+            _clock: clock,
             admin: None,
             checks: None,
         };
@@ -154,6 +159,8 @@ pub struct RunningProxy {
     admin_address: SocketAddr,
     shared: Arc<Shared>,
     threads: Vec<JoinHandle<()>>,
+    /// Dropped when the other threads have ended.
+    _clock: ClockThread,
     admin: Option<Server>,
     checks: Option<CheckServer>,
 }

@@ -10,6 +10,7 @@ use tokio::sync::Mutex;
 
 use crate::backend::dial;
 use crate::channel::{Channel, Frame, Scratch};
+use crate::clock::Clock;
 use crate::members::MemberRuntime;
 use crate::snapshot::Snapshot;
 
@@ -54,7 +55,7 @@ impl ServerVersion {
     }
 
     /// What a client is told; servers are asked where nothing is known.
-    pub(crate) async fn greeted(&self, snapshot: &Snapshot, scratch: &Scratch) -> String {
+    pub(crate) async fn greeted(&self, snapshot: &Snapshot, scratch: &Scratch, clock: &Clock) -> String {
         if let Some(version) = self.known(snapshot) {
             return version;
         }
@@ -64,7 +65,7 @@ impl ServerVersion {
         }
         if failed.is_none_or(|failed| failed.elapsed() >= ASK_AGAIN) {
             for member in snapshot.members_in_order().take(MOST_ASKED) {
-                match tokio::time::timeout(PATIENCE, ask(scratch, member)).await {
+                match clock.timeout(PATIENCE, ask(scratch, member)).await {
                     Ok(Some(greeting)) => {
                         member.greeted(&greeting);
                         return greeting.server_version;

@@ -219,7 +219,9 @@ impl Session {
                 Woken::Command => {
                     bump(&self.worker.counters.totals.questions);
                     let mut frame = std::mem::take(&mut self.client.frame);
-                    let flow = Box::pin(self.command(&frame)).await;
+                    // Made where it stays: it is large, and there would be a copy otherwise.
+                    let room = Box::new_uninit();
+                    let flow = Box::into_pin(Box::write(room, self.command(&frame))).await;
                     frame.clear();
                     self.client.frame = frame;
                     flow

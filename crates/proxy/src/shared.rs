@@ -8,6 +8,7 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 use shardwright_wire::auth::RsaKey;
 
+use crate::clock::Clock;
 use crate::connection_ids::ConnectionIds;
 use crate::control::Control;
 use crate::half_open::HalfOpen;
@@ -43,6 +44,8 @@ pub(crate) struct Shared {
     /// For clients that encrypt their password; made when the first one asks for it.
     rsa_key: Mutex<Option<Arc<RsaKey>>>,
     pub(crate) started: Instant,
+    /// Timers of sessions.
+    pub(crate) clock: Clock,
     pub(crate) workers: OnceLock<Vec<WorkerHandle>>,
     pub(crate) watcher: OnceLock<WatcherHandle>,
     phase: AtomicU8,
@@ -63,6 +66,7 @@ impl Shared {
         tls: Tls,
         options: &Options,
         connection_ids: Arc<ConnectionIds>,
+        clock: Clock,
     ) -> Self {
         Self {
             control,
@@ -72,6 +76,7 @@ impl Shared {
             allow_public_key_retrieval: options.allow_public_key_retrieval,
             rsa_key: Mutex::default(),
             started: Instant::now(),
+            clock,
             workers: OnceLock::new(),
             watcher: OnceLock::new(),
             phase: AtomicU8::new(Phase::Serving as u8),

@@ -55,6 +55,24 @@ impl Socket {
         }
     }
 
+    /// Ready when something may have come. The task is woken when that changes, as by [`Socket::poll_read`], which costs more where
+    /// nothing has come.
+    #[inline]
+    pub(crate) fn poll_heard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        // What is wrong with the socket is told by who reads.
+        match self {
+            Socket::Tcp(stream) => stream.poll_read_ready(cx).map(|_| ()),
+            Socket::Unix(stream) => stream.poll_read_ready(cx).map(|_| ()),
+            Socket::Tls(_) | Socket::Compressed(_) | Socket::Closed => Poll::Ready(()),
+        }
+    }
+
+    /// Whether what is written is sent at once, as far as it is taken.
+    #[inline]
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        matches!(self, Socket::Tcp(_) | Socket::Unix(_) | Socket::Closed)
+    }
+
     /// Writes. What TLS has taken need not be sent yet: see [`Socket::poll_flush`].
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {

@@ -23,6 +23,8 @@ pub(crate) struct Counters {
     digests: RefCell<DigestTable>,
     refusals: RefCell<FxHashMap<Reason, u64>>,
     pub(crate) totals: Totals,
+    /// The time when it was looked at last, in seconds since 1970: digests are dated by it.
+    now_s: Cell<u64>,
 }
 
 /// Plain totals of a worker.
@@ -42,6 +44,11 @@ pub(crate) struct Totals {
     pub(crate) causal_waited_us: Cell<u64>,
     /// Reads that the writer answered because no reader had caught up.
     pub(crate) causal_on_writer: Cell<u64>,
+}
+
+fn now_s() -> u64 {
+    let since = SystemTime::now().duration_since(UNIX_EPOCH);
+    since.map_or(0, |since| since.as_secs())
 }
 
 /// Adds one.
@@ -85,7 +92,13 @@ impl Counters {
             }),
             refusals: RefCell::default(),
             totals: Totals::default(),
+            now_s: Cell::new(now_s()),
         }
+    }
+
+    /// Looks at the time.
+    pub(crate) fn look_at_time(&self) {
+        self.now_s.set(now_s());
     }
 
     /// Follows a change of generation: counters of rules that stay, stay.
@@ -110,6 +123,7 @@ impl Counters {
 
     /// Counts a statement that was sent and answered.
     pub(crate) fn statement(&self, sample: &Sample<'_>) {
+        let now_s = self.now_s.get();
         let mut members = self.members.borrow_mut();
         let member = members.entry(sample.member).or_default();
         member.queries += 1;
@@ -117,7 +131,7 @@ impl Counters {
         member.bytes_sent += sample.bytes_sent;
         member.bytes_received += sample.bytes_received;
         member.time_us += sample.time.as_micros() as u64;
-        self.digests.borrow_mut().count(sample);
+        self.digests.borrow_mut().count(sample, now_s);
     }
 
     /// Forgets members that are not served any more.
@@ -308,15 +322,13 @@ struct DigestTable {
 }
 
 impl DigestTable {
-    fn count(&mut self, sample: &Sample<'_>) {
+    /// Counts a statement that was answered at `now_s`.
+    fn count(&mut self, sample: &Sample<'_>, now: u64) {
         let digest = sample.statement.digest_hash_in(&mut self.text);
         let mut hasher = FxHasher::default();
         (sample.hostgroup, sample.user, sample.schema).hash(&mut hasher);
         let key = (digest, hasher.finish());
         let time_us = sample.time.as_micros() as u64;
-        let now = SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |since| since.as_secs());
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.count(sample, time_us, now);
             return;

@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 
 use crate::backend::{Backend, Connect};
 use crate::channel::Scratch;
+use crate::clock::Clock;
 use crate::members::MemberRuntime;
 use crate::pool_key::PoolKey;
 use crate::tls::Loaded;
@@ -47,6 +48,7 @@ pub(crate) struct SyncRequest<'a> {
     /// A number and a buffer for a connection that is opened.
     pub(crate) serial: u64,
     pub(crate) scratch: Scratch,
+    pub(crate) clock: Clock,
     /// The server must have what was written until then, as seen on a connection that was `opened`.
     pub(crate) written: Instant,
     pub(crate) opened: Instant,
@@ -70,7 +72,9 @@ impl SyncConnections {
 
     /// Has a server apply everything that its cluster has committed; `false`: it does not say so in time.
     pub(crate) async fn sync(&self, request: &SyncRequest<'_>, patience: Duration) -> bool {
-        let synced = tokio::time::timeout(patience, self.sync_untimed(request, patience));
+        let synced = request
+            .clock
+            .timeout(patience, self.sync_untimed(request, patience));
         synced.await.unwrap_or(false)
     }
 
@@ -135,6 +139,7 @@ impl SyncRequest<'_> {
             counted: None,
             serial: self.serial,
             scratch: self.scratch.clone(),
+            clock: self.clock.clone(),
         };
         match connect.open(patience).await {
             Ok(backend) => Some(backend),

@@ -142,6 +142,7 @@ impl Worker {
 
     /// Wakes the sessions whose time has come, and closes connections that were idle for too long.
     pub(crate) fn sweep(&self) {
+        self.counters.look_at_time();
         let now = Instant::now();
         for session in self.sessions.borrow().values() {
             if session.deadline.get().is_some_and(|deadline| deadline <= now) {

@@ -43,10 +43,10 @@ pub(crate) fn start(shared: Arc<Shared>, number: usize) -> io::Result<(WorkerHan
     Ok((handle, thread))
 }
 
-/// A runtime; the error goes to who has started the thread.
+/// A runtime without timers (see [`crate::clock`]); the error goes to who has started the thread.
 fn made_on_this_thread(made: &std_mpsc::Sender<io::Result<()>>) -> Option<LocalRuntime> {
     let runtime = runtime::Builder::new_current_thread()
-        .enable_all()
+        .enable_io()
         .build_local(LocalOptions::default());
     let (runtime, result) = match runtime {
         Ok(runtime) => (Some(runtime), Ok(())),

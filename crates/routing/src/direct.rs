@@ -12,7 +12,7 @@ use shardwright_rules::{
 };
 use shardwright_sql::StatementClass;
 use shardwright_sql::annotation::{KNOWN_KEYS, annotations_in};
-use shardwright_sql::comment::{self, CommentKey, lone_pair, values_in};
+use shardwright_sql::comment::{self, CommentKey, is_bare, lone_pair, lone_value, values_in};
 
 use crate::shards::ShardIndex;
 
@@ -110,6 +110,7 @@ impl Direct {
     }
 
     /// The key that alone decides where `statement` goes; `None` where the walk must tell.
+    #[inline]
     pub(crate) fn key<'a>(&self, statement: &Statement<'a>) -> Option<KeyRef<'a>> {
         if statement.command() == SentAs::Prepare {
             return None;
@@ -122,14 +123,20 @@ impl Direct {
         if self.reads_may_leave && class == StatementClass::Select && statement.is_safe_read(true) {
             return None;
         }
-        let value = match lone_pair(comment) {
-            Some((name, value)) => {
-                let word = self.word.as_bytes();
-                (name == word || name.eq_ignore_ascii_case(word)).then_some(value)?
-            }
-            None => self.value_among_others(statement, comment)?,
+        let value = match lone_value(comment, &self.word) {
+            Some(value) => value,
+            None => self.value_otherwise(statement, comment)?,
         };
         KeyRef::parse_bytes(self.kind, value)
+    }
+
+    /// The value in a comment that is written in another way than most.
+    #[cold]
+    fn value_otherwise<'a>(&self, statement: &Statement<'_>, comment: &'a [u8]) -> Option<&'a [u8]> {
+        match lone_pair(comment) {
+            Some((name, value)) => name.eq_ignore_ascii_case(self.word.as_bytes()).then_some(value),
+            None => self.value_among_others(statement, comment),
+        }
     }
 
     fn value_among_others<'a>(&self, statement: &Statement<'_>, comment: &'a [u8]) -> Option<&'a [u8]> {
@@ -148,7 +155,20 @@ impl Direct {
         values.next().is_none().then_some(value)
     }
 
+    #[inline]
+    fn effects(&self) -> Effects {
+        match self.effects.throttles.is_empty() {
+            // Without what lies on the heap, the rest is copied as it stands.
+            true => Effects {
+                throttles: Vec::new(),
+                ..self.effects
+            },
+            false => self.effects.clone(),
+        }
+    }
+
     /// What becomes of a statement whose key is on the cluster with this writer.
+    #[inline]
     pub(crate) fn dispatch(&self, writer: HostgroupId) -> Dispatch {
         Dispatch {
             outcome: Outcome::Route(Destination {
@@ -156,7 +176,7 @@ impl Direct {
                 is_on_shard: true,
                 rewritten: None,
                 backend_schema: None,
-                effects: self.effects.clone(),
+                effects: self.effects(),
                 assumed: Vec::new(),
             }),
             hits: Hits::from_slice(&self.hits[..self.hits_len]),
@@ -185,7 +205,8 @@ fn only_comment<'c>(step: &'c MapStep, shards: &ShardIndex) -> Option<(&'c str, 
     };
     let by_cluster = step.logical_schema.is_none() && !shards.has_schemas();
     let is_annotation = KNOWN_KEYS.iter().any(|known| known.eq_ignore_ascii_case(word));
-    (by_cluster && step.otherwise.is_none() && !is_annotation).then_some((word, form))
+    let is_plain = !is_annotation && is_bare(word);
+    (by_cluster && step.otherwise.is_none() && is_plain).then_some((word, form))
 }
 
 #[cfg(test)]

@@ -217,8 +217,15 @@ impl RoutingTable {
 
     /// Where `statement` of `session` goes, without names: what [`RoutingTable::decide`] answers, as a proxy needs it.
     pub fn dispatch(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Dispatch {
-        self.shortly(session, statement)
-            .unwrap_or_else(|| self.walk(session, statement, Detail::Dispatch).into())
+        match self.shortly(session, statement) {
+            Some(dispatch) => dispatch,
+            None => self.at_length(session, statement),
+        }
+    }
+
+    #[cold]
+    fn at_length(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Dispatch {
+        self.walk(session, statement, Detail::Dispatch).into()
     }
 
     /// The same for one of several tables that are asked about one statement: what the patterns that they share have told
@@ -237,7 +244,7 @@ impl RoutingTable {
     }
 
     /// A short way, where the statement takes one.
-    #[inline]
+    #[inline(always)]
     fn shortly(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Option<Dispatch> {
         let known = self.users.get(session.user)?;
         if !direct::is_usual(session) {

@@ -88,6 +88,25 @@ pub fn lone_pair(body: &[u8]) -> Option<(&[u8], &[u8])> {
     is_last.then(|| (&body[..equals], &rest[..end]))
 }
 
+/// The value in a comment that holds `name=value` between spaces and nothing else, in this case of the letters; both are
+/// bare. [`lone_pair`] would give the same.
+#[inline]
+pub fn lone_value<'a>(body: &'a [u8], name: &str) -> Option<&'a [u8]> {
+    debug_assert!(is_bare(name), "{name}");
+    let start = body.iter().position(|&byte| byte != b' ')?;
+    let behind = body[start..].strip_prefix(name.as_bytes())?;
+    let rest = behind.strip_prefix(b"=")?;
+    let end = rest.iter().position(|&byte| !IS_BARE[usize::from(byte)]);
+    let end = end.unwrap_or(rest.len());
+    let is_last = end > 0 && rest[end..].iter().all(|&byte| byte == b' ');
+    is_last.then(|| &rest[..end])
+}
+
+/// Whether a name needs no quotes and no percent signs in any form of comment.
+pub fn is_bare(name: &str) -> bool {
+    !name.is_empty() && name.bytes().all(|byte| IS_BARE[usize::from(byte)])
+}
+
 /// By byte: it stands for itself in a name or a value, whatever the form of the comment.
 static IS_BARE: [bool; 256] = {
     let mut is_bare = [false; 256];

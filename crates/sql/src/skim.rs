@@ -8,7 +8,7 @@ use std::borrow::Cow;
 use crate::annotation::{FirstComment, MAX_COMMENT_BYTES, MAX_SCANNED_BYTES};
 use crate::class::{StatementClass, classify, classify_from};
 use crate::comment::last_opener;
-use crate::lex::bytes::{blanks_end, is_blank};
+use crate::lex::bytes::{blanks_end, first_of, holds, is_blank};
 use crate::lex::{LexMode, Span};
 
 /// What the beginning of a statement tells.
@@ -67,6 +67,9 @@ impl Skim {
     }
 }
 
+/// Longer texts are searched once.
+const MOST_AT_ONCE: usize = 1024;
+
 /// What one search of a text finds, in quotes and outside.
 #[derive(Default)]
 struct Marks {
@@ -79,8 +82,15 @@ struct Marks {
 impl Marks {
     fn of(text: &[u8]) -> Self {
         let mut marks = Self::default();
+        // Most statements hold neither.
+        if text.len() <= MOST_AT_ONCE && !holds(text, b'/', b';') {
+            return marks;
+        }
         let mut has_semicolon = false;
-        for at in memchr::memchr2_iter(b'/', b';', text) {
+        let mut from = 0;
+        while let Some(found) = first_of(&text[from..], b'/', b';') {
+            let at = from + found;
+            from = at + 1;
             if text[at] == b'/' {
                 marks.opener |= text.get(at + 1) == Some(&b'*');
             } else if !has_semicolon {
@@ -130,7 +140,13 @@ fn plain_comment(text: &[u8], start: usize) -> Option<(Span, usize)> {
     if !is_plain {
         return None;
     }
-    let length = text.get(body..)?.windows(2).position(|pair| pair == b"*/")?;
-    let end = body + length;
-    Some((Span { start: body, end }, end + 2))
+    let mut from = body + 1;
+    loop {
+        let slash = from + first_of(text.get(from..)?, b'/', b'/')?;
+        if text[slash - 1] == b'*' {
+            let end = slash - 1;
+            return Some((Span { start: body, end }, slash + 1));
+        }
+        from = slash + 1;
+    }
 }

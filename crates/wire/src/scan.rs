@@ -122,15 +122,18 @@ impl PacketScanner {
         let mut rest = *input;
         let mut seq = *next_seq;
         let mut count = 0;
-        while let Some((bytes, body)) = rest.split_first_chunk::<HEADER_LEN>() {
-            let header = PacketHeader::parse(*bytes);
-            let len = header.len as usize;
-            let Some(first) = body.first() else { break };
-            if len == 0 || len == MAX_CHUNK || len > body.len() || header.seq != seq || *first >= first_limit
-            {
+        // A header, and the first byte behind it.
+        while let Some(&[a, b, c, number, first]) = rest.first_chunk() {
+            let len = u32::from_le_bytes([a, b, c, 0]) as usize;
+            // Neither 0 nor MAX_CHUNK, by one comparison.
+            let is_plain = len.wrapping_sub(1) < MAX_CHUNK - 1;
+            if !is_plain || number != seq || first >= first_limit {
                 break;
             }
-            rest = &body[len..];
+            let Some(behind) = rest.get(HEADER_LEN + len..) else {
+                break;
+            };
+            rest = behind;
             seq = seq.wrapping_add(1);
             count += 1;
         }

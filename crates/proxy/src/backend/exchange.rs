@@ -112,8 +112,9 @@ impl Backend {
         patience: Duration,
         take: &mut impl FnMut(&[u8]),
     ) -> Result<(), BackendError> {
+        let clock = self.clock.clone();
         let answer = std::future::poll_fn(|cx| self.poll_answer(cx, false, take));
-        match tokio::time::timeout(patience, answer).await {
+        match clock.timeout(patience, answer).await {
             Ok(read) => read,
             Err(_) => Err(BackendError::Silent(patience)),
         }

@@ -71,8 +71,9 @@ impl Backend {
         if !self.is_resetting() {
             return Ok(());
         }
+        let clock = self.clock.clone();
         let finished = poll_fn(|cx| self.poll_reset(cx));
-        match tokio::time::timeout(PATIENCE, finished).await {
+        match clock.timeout(PATIENCE, finished).await {
             Ok(finished) => finished,
             Err(_) => Err(BackendError::Silent(PATIENCE)),
         }

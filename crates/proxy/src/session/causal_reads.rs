@@ -267,6 +267,7 @@ impl Session {
             allow_public_key_retrieval: self.worker.shared.allow_public_key_retrieval,
             serial: self.worker.next_number(),
             scratch: self.worker.scratch.clone(),
+            clock: self.worker.shared.clock.clone(),
             written: writes.map_or_else(Instant::now, |writes| writes.at),
             opened: backend.opened,
         };

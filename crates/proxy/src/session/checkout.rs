@@ -100,7 +100,7 @@ impl Session {
             return Ok(());
         }
         tokio::select! {
-            () = pauses.ended(hostgroup) => Ok(()),
+            () = pauses.ended(hostgroup, &self.worker.shared.clock) => Ok(()),
             () = self.handle.ordered() => Err(CheckoutError::Refused(interrupted())),
         }
     }

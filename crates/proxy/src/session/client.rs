@@ -96,6 +96,9 @@ impl Client {
 
     /// While a server works: ready when the client has gone. What it sends ahead is kept, up to a limit.
     pub(super) fn poll_gone(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        if self.channel.unread() == 0 && self.channel.poll_heard(cx).is_pending() {
+            return Poll::Pending;
+        }
         while self.channel.unread() < MAX_SENT_AHEAD {
             match self.channel.poll_fill(cx) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),

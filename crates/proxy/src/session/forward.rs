@@ -104,6 +104,7 @@ pub(super) async fn forward(
         received: 0,
         forwarded: 0,
         is_complete: transmission.shape == ResponseShape::None,
+        is_new: true,
     };
     poll_fn(|cx| forwarding.poll(cx, &mut backend.channel)).await?;
     let ended = Instant::now();
@@ -149,6 +150,8 @@ struct Forwarding<'a, 'w> {
     received: u64,
     forwarded: u64,
     is_complete: bool,
+    /// Nothing was looked for yet. A server takes longer to answer than the proxy to look.
+    is_new: bool,
 }
 
 impl Forwarding<'_, '_> {
@@ -186,7 +189,11 @@ impl Forwarding<'_, '_> {
             if self.is_complete && flushed.is_ready() {
                 return Poll::Ready(Ok(()));
             }
-            match backend.poll_arrived(cx, |_, cx, bytes| self.take(cx, bytes)) {
+            let arrived = match std::mem::take(&mut self.is_new) && backend.poll_heard(cx).is_pending() {
+                true => Poll::Pending,
+                false => backend.poll_arrived(cx, |_, cx, bytes| self.take(cx, bytes)),
+            };
+            match arrived {
                 Poll::Ready(Ok(Ok(()))) => {}
                 Poll::Ready(Ok(Err(broken))) => return Poll::Ready(Err(broken)),
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(self.lost(error.into()))),

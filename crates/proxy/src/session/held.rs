@@ -200,7 +200,8 @@ async fn mend_and_close(mut held: Held) {
 
 /// Resets a connection, and tells why that did not work.
 async fn is_reset(backend: &mut Backend) -> bool {
-    match tokio::time::timeout(RESET_TIMEOUT, backend.reset()).await {
+    let clock = backend.clock.clone();
+    match clock.timeout(RESET_TIMEOUT, backend.reset()).await {
         Ok(Ok(Ok(()))) => return true,
         Ok(Ok(Err(error))) => tracing::warn!(%error, "a server does not reset connections"),
         Ok(Err(error)) => tracing::debug!(%error, "a backend connection was lost while it was reset"),

@@ -39,7 +39,7 @@ impl Session {
             worker: &self.worker,
             user: &self.login.user,
             handle: &self.handle,
-            time_limit: time_limit.map(|limit| Box::pin(tokio::time::sleep(limit))),
+            time_limit: time_limit.map(|limit| Box::pin(self.worker.shared.clock.sleep(limit))),
             ending: None,
         };
         let traffic = forward(&mut self.client, backend, transmission, &mut watch).await;
@@ -137,7 +137,7 @@ impl Session {
         let killed = tokio::select! {
             answered = answered => answered.unwrap_or(Killed::Done),
             // A server that does not answer is given time to connect and to kill.
-            () = tokio::time::sleep(2 * shared.limits.connect_timeout) => Killed::Done,
+            () = shared.clock.sleep(2 * shared.limits.connect_timeout) => Killed::Done,
             // Two sessions that kill each other.
             () = self.handle.ordered() => Killed::Done,
         };

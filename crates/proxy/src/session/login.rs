@@ -150,7 +150,7 @@ async fn within<T>(
         biased;
         done = part => return Some(done),
         () = permit.must_end() => "a login made room for another one: see --max-half-open",
-        () = tokio::time::sleep_until(deadline) => "a client did not log in in time: see --login-timeout",
+        () = worker.shared.clock.sleep_until(deadline) => "a client did not log in in time: see --login-timeout",
     };
     tracing::debug!(%peer, "{why}");
     bump(&worker.counters.totals.logins_cut);
@@ -185,7 +185,9 @@ async fn log_in(worker: &Worker, channel: &mut Channel, connection_id: u32, peer
     let has_tls = worker.shared.tls.loaded().clients.is_some() && !channel.privacy().is_private();
     offered.set(CapabilityFlags::CLIENT_SSL, has_tls);
     let version = &worker.shared.server_version;
-    let version = version.greeted(&worker.snapshot(), &worker.scratch).await;
+    let version = version
+        .greeted(&worker.snapshot(), &worker.scratch, &worker.shared.clock)
+        .await;
     offered.remove(worker.snapshot().lacks() & OF_EVERY_SERVER);
     let greeting = Greeting::native(version, connection_id, scramble, offered, UTF8MB4_GENERAL_CI);
     let mut seq = 0;

@@ -96,7 +96,7 @@ impl Session {
         group.suspect();
         tokio::select! {
             () = group.changed() => {}
-            () = tokio::time::sleep(PAUSE) => {}
+            () = self.worker.shared.clock.sleep(PAUSE) => {}
             () = self.handle.ordered() => {}
         }
     }

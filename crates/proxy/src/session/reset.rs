@@ -56,7 +56,7 @@ impl Session {
         };
         let timeout = self.worker.shared.limits.handshake_timeout;
         let verdict = dialogue.run(&mut login, Some(LoginStep::Identified));
-        let Verdict { result, seq } = match tokio::time::timeout(timeout, verdict).await {
+        let Verdict { result, seq } = match self.worker.shared.clock.timeout(timeout, verdict).await {
             Ok(Some(verdict)) => verdict,
             Ok(None) => return Err(End::ClientGone),
             Err(_) => return Err(End::Closed),

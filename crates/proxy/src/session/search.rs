@@ -72,10 +72,10 @@ impl Search<'_> {
             }
             tokio::select! {
                 biased;
-                () = tokio::time::sleep_until(deadline) => break reason,
+                () = self.worker.shared.clock.sleep_until(deadline) => break reason,
                 () = self.handle.ordered() => return Err(CheckoutError::Refused(interrupted())),
                 () = group.changed() => {}
-                () = tokio::time::sleep(PAUSE) => {}
+                () = self.worker.shared.clock.sleep(PAUSE) => {}
             }
             is_first = false;
         };
@@ -226,7 +226,7 @@ impl Search<'_> {
                     Ok(permit) => return self.connect(member, permit).await,
                     Err(_closed) => return Err(NotConnected::Full),
                 },
-                () = tokio::time::sleep_until(deadline) => return Err(NotConnected::Full),
+                () = self.worker.shared.clock.sleep_until(deadline) => return Err(NotConnected::Full),
                 () = self.handle.ordered() => return Err(NotConnected::Killed),
             }
         }
@@ -266,6 +266,7 @@ impl Search<'_> {
             counted: Some(self.worker.pool.count(member)),
             serial: self.worker.next_number(),
             scratch: self.worker.scratch.clone(),
+            clock: self.worker.shared.clock.clone(),
         };
         match connect.open(self.worker.shared.limits.connect_timeout).await {
             Ok(backend) => {

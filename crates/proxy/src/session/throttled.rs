@@ -111,7 +111,7 @@ impl Session {
     }
 
     async fn wait_until(&mut self, until: Instant, gate: Option<&Gate>) -> Waited {
-        let (handle, client) = (&self.handle, &mut self.client);
+        let (handle, client, clock) = (&self.handle, &mut self.client, &self.worker.shared.clock);
         // Made before the throttle is asked: it hears of what happens from here on.
         let stopped = gate.map(Gate::stopped);
         if gate.is_some_and(|gate| !gate.is_started()) {
@@ -124,7 +124,7 @@ impl Session {
             }
         };
         tokio::select! {
-            () = tokio::time::sleep_until(until) => Waited::Enough,
+            () = clock.sleep_until(until) => Waited::Enough,
             () = handle.ordered() => Waited::Ordered,
             () = poll_fn(|cx| client.poll_gone(cx)) => Waited::Gone,
             () = stopped => Waited::Stopped,
@@ -147,7 +147,7 @@ impl Session {
             return Waited::Enough;
         }
         let _counted = gate.limited();
-        let (handle, client) = (&self.handle, &mut self.client);
+        let (handle, client, clock) = (&self.handle, &mut self.client, &self.worker.shared.clock);
         let limit = self.worker.shared.limits.checkout_timeout;
         tokio::select! {
             biased;
@@ -159,7 +159,7 @@ impl Session {
             () = stopped => Waited::Stopped,
             () = handle.ordered() => Waited::Ordered,
             () = poll_fn(|cx| client.poll_gone(cx)) => Waited::Gone,
-            () = tokio::time::sleep(limit) => {
+            () = clock.sleep(limit) => {
                 gate.refused();
                 Waited::TooLong
             }

@@ -53,7 +53,11 @@ impl Session {
                 return Poll::Ready(refused(connection_killed(), 0));
             }
         }
-        let received = channel.poll_packet(cx, frame, limit);
+        // A wait begins right behind an answer: nothing has come as a rule.
+        let received = match now.is_some() && channel.poll_heard(cx).is_pending() {
+            true => Poll::Pending,
+            false => channel.poll_packet(cx, frame, limit),
+        };
         self.renew_snapshot();
         match received {
             Poll::Ready(Ok(())) => return Poll::Ready(self.accept_command()),

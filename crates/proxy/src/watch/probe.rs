@@ -11,6 +11,7 @@ use tokio::time::sleep;
 use super::questions;
 use super::watcher::{HURRIED_INTERVAL, Watched, Watcher};
 use crate::backend::{Backend, BackendError, Connect, ConnectFailure};
+use crate::clock::Clock;
 use crate::members::MemberRuntime;
 use crate::pool_key::PoolKey;
 use crate::throttles::Measures;
@@ -169,6 +170,7 @@ impl Probe {
             counted: None,
             serial: watcher.next_number(),
             scratch: watcher.scratch.clone(),
+            clock: Clock::own(),
         };
         connect.open(PATIENCE).await.map_err(|failure| match failure {
             ConnectFailure::Login(ConnectError::Refused(error)) => Failure::Refused(error.to_string()),

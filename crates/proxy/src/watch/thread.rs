@@ -15,7 +15,6 @@ use super::regulate;
 use super::watcher::Watcher;
 use crate::knowledge::MemoryFile;
 use crate::shared::{Phase, Shared};
-use crate::sweeps;
 use crate::watcher_handle::WatcherHandle;
 
 /// Starts to watch the servers of what is served.
@@ -37,7 +36,6 @@ async fn run(watcher: Rc<Watcher>, changed: Arc<Notify>) {
     // They end with the thread's tasks.
     tokio::task::spawn_local(regulate::run(watcher.clone()));
     tokio::task::spawn_local(names::run(watcher.clone()));
-    tokio::task::spawn_local(sweeps::run(watcher.shared.clone()));
     while watcher.phase() != Phase::Stopping {
         probes.reconcile(&watcher);
         changed.notified().await;
