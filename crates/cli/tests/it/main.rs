@@ -58,3 +58,4 @@ mod sync_users;
 mod tenants;
 mod traffic;
 mod transactional;
+mod users_of_others;
