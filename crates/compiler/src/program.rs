@@ -119,6 +119,12 @@ pub(crate) struct RawRow {
 }
 
 impl Program {
+    /// Whether a block stands beside an object where there are routes: it may be among these.
+    pub(crate) fn may_stand_among_routes(&self, block: &RawBlock) -> bool {
+        let stands_beside = matches!(block.at, BlockPlace::Before(_) | BlockPlace::After(_));
+        stands_beside && !self.statement_routes.is_empty()
+    }
+
     /// Reads a topology; `lock` keeps the numbers of hostgroups.
     pub(crate) fn of(project: &model::Project, lock: &mut Lock, report: &mut Diagnostics<'_>) -> Self {
         let topology = &project.topology;

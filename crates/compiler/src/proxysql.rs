@@ -53,9 +53,13 @@ pub(crate) fn lower(
         .any(|block| block.at == BlockPlace::AfterAll && !block.is_empty());
     let last = has_last.then(|| chains.draft.chain("query_rules.after_all"));
     let guards = guard::annotation_guards(&mut chains, program);
-    let raw = RawRules::of(program);
     let mut effects = usable_effects(program, report);
-    if raw.is_among_routes {
+    // Nothing is set in front of raw rules, those among routes too.
+    if program
+        .blocks
+        .iter()
+        .any(|block| program.may_stand_among_routes(block))
+    {
         effects.all_behind();
     }
     let input = Input {
@@ -72,9 +76,14 @@ pub(crate) fn lower(
         .in_front
         .iter()
         .flat_map(|&effect| effect_in_front(program, effect));
+    // Raw rules between the guards and the sections come first: nothing passes them, and nothing is set in front of them.
+    let raw_in_front = program
+        .blocks
+        .iter()
+        .any(|block| block.at != BlockPlace::AfterAll);
     let mut in_front: Vec<DraftRule> = Vec::new();
     for rule in effects {
-        match raw.is_in_front {
+        match raw_in_front {
             true => lowering.chains.draft.push(Draft::START, rule),
             false => in_front.push(rule),
         }
@@ -85,7 +94,7 @@ pub(crate) fn lower(
         route_ends,
     } = lowering.sections(end);
     // Routes come before maps, whatever statements a map usually gets.
-    if !raw.is_in_front && program.statement_routes.is_empty() {
+    if !raw_in_front && program.statement_routes.is_empty() {
         for chain in unguarded.iter().filter_map(|rule| rule.jump) {
             lowering.chains.draft.enter(chain);
         }
@@ -105,25 +114,6 @@ pub(crate) fn lower(
     };
     let routes = PassedRoutes::new(route_ends);
     in_order(lowering, late_from, routes, last, origins, reference_users)
-}
-
-/// Where raw rules are.
-struct RawRules {
-    /// Between the guards and the sections: nothing passes them, and nothing is set in front of them.
-    is_in_front: bool,
-    /// Among the routes perhaps: nothing is set in front of these either.
-    is_among_routes: bool,
-}
-
-impl RawRules {
-    fn of(program: &Program) -> Self {
-        let any = |is: fn(BlockPlace) -> bool| program.blocks.iter().any(|block| is(block.at));
-        let stands_beside = |at| matches!(at, BlockPlace::Before(_) | BlockPlace::After(_));
-        Self {
-            is_in_front: any(|at| at != BlockPlace::AfterAll),
-            is_among_routes: any(stands_beside) && !program.statement_routes.is_empty(),
-        }
-    }
 }
 
 /// Whether no rule of the first chain hands anything on.

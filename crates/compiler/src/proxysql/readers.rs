@@ -18,8 +18,7 @@ pub(super) fn check_raw_rules(program: &Program, report: &mut Diagnostics<'_>) {
     };
     for block in &program.blocks {
         let in_front = block.at != BlockPlace::AfterAll;
-        let is_among_routes = matches!(block.at, BlockPlace::Before(_) | BlockPlace::After(_))
-            && !program.statement_routes.is_empty();
+        let is_among_routes = program.may_stand_among_routes(block);
         for row in &block.rules {
             let rule = &row.rule;
             let answers = rule.error_msg.is_some() || rule.ok_msg.is_some();
