@@ -1,7 +1,7 @@
 //! How many instructions of its own the proxy takes for a statement or a connection, counted by callgrind.
 //!
-//! A proxy with one worker runs under callgrind twice, for few and for many statements of one connection, or connections. The difference has
-//! nothing of start, configuration and login. A count is the same on a quiet machine and on a busy one, but for what depends on
+//! A proxy with one worker runs under callgrind twice, for few and for many statements of one connection, or for few and for many
+//! connections. The difference has nothing of start, configuration and login. A count is the same on a quiet machine and on a busy one, but for what depends on
 //! when bytes arrive: a few instructions of a thousand.
 
 mod callgrind;

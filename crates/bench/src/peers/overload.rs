@@ -4,8 +4,8 @@
 //! and refuses the others (`--max-connections`, error 1040) is then asked by four and eight times as many. Who is refused
 //! tries again after a pause, as clients do.
 //!
-//! The knee is found once. Then both proxies take turns in each round: the open one with one client and with those of the knee, the
-//! limited one with the many. Figures are compared inside a round. The most of several single turns would be the luckiest of
+//! The knee and the peak are found once. Then both proxies take turns in each round: the open one with one client and with those of the
+//! peak, the limited one with the many. Figures are compared inside a round. The most of several single turns would be the luckiest of
 //! them, and no fair peak to compare another turn with.
 
 use std::collections::BTreeMap;
@@ -51,7 +51,7 @@ fn measure(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
         let name = format!("{clients} clients");
         samples.push(turn(stage, &server, &open, 1, &name, clients)?);
     }
-    let knee = knee(&samples);
+    let Clients { knee, peak } = Clients::of(&samples);
     let limited = Setup {
         most_clients: Some(knee),
         ..Setup::default()
@@ -66,7 +66,7 @@ fn measure(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
         };
         rounds.push(Compared {
             unloaded: one(&open, "unloaded", 1)?,
-            peak: one(&open, "the knee, open", knee)?,
+            peak: one(&open, "the peak, open", peak)?,
             overloaded: [
                 one(&limited, &name(TIMES[0], knee), TIMES[0] * knee)?,
                 one(&limited, &name(TIMES[1], knee), TIMES[1] * knee)?,
@@ -80,7 +80,7 @@ fn measure(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
             Check::of(format!("{}: {what}", name(times, knee)), Summary::of(figures))
         };
         checks.extend([
-            check("statements/s over those of the knee", &|round, sample| {
+            check("statements/s over the peak", &|round, sample| {
                 sample.per_second() / round.peak.per_second()
             })
             .must(Bound::AtLeast(0.8)),
@@ -107,14 +107,28 @@ fn name(times: u32, knee: u32) -> String {
     format!("{times} × {knee} clients")
 }
 
-/// The clients of the knee.
-fn knee(samples: &[Sample]) -> u32 {
-    let peak = samples.iter().map(Sample::per_second).fold(0.0, f64::max);
-    let reached = STEPS
-        .iter()
-        .zip(samples)
-        .find(|(_, sample)| sample.per_second() >= KNEE * peak);
-    reached.map_or(STEPS[0], |(clients, _)| *clients)
+/// How many clients the open proxy is asked by.
+#[derive(Debug, PartialEq, Eq)]
+struct Clients {
+    knee: u32,
+    /// Those with the most statements per second.
+    peak: u32,
+}
+
+impl Clients {
+    /// From a turn of each of [`STEPS`].
+    fn of(samples: &[Sample]) -> Self {
+        let most = samples.iter().map(Sample::per_second).fold(0.0, f64::max);
+        let reaching = |share: f64| {
+            let mut steps = STEPS.iter().zip(samples);
+            let reached = steps.find(|(_, sample)| sample.per_second() >= share * most);
+            reached.map_or(STEPS[0], |(clients, _)| *clients)
+        };
+        Self {
+            knee: reaching(KNEE),
+            peak: reaching(1.0),
+        }
+    }
 }
 
 fn turn(
@@ -235,7 +249,7 @@ mod tests {
     fn the_knee_is_the_fewest_clients_with_nearly_the_most() {
         let us = [40.0, 30.0, 21.0, 20.0, 20.5, 22.0, 30.0];
         let samples: Vec<Sample> = us.map(|us| sample(1, "clients", us, 1.0)).into();
-        assert_eq!(knee(&samples), 4);
+        assert_eq!(Clients::of(&samples), Clients { knee: 4, peak: 8 });
     }
 
     #[test]
