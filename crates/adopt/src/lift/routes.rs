@@ -34,15 +34,16 @@ pub(super) fn all_apart(draft: &Draft) -> Vec<Group> {
 
 /// One group: routes are in the order of their rules, and those that stay keep their places among them.
 pub(super) fn in_order(draft: &Draft) -> Vec<Group> {
-    let ids = candidates(draft);
-    let (Some(first), Some(last)) = (ids.first(), ids.last()) else {
+    let rules = candidates(draft);
+    let ids: BTreeSet<u32> = rules.iter().flatten().copied().collect();
+    let (Some(&first), Some(&last)) = (ids.first(), ids.last()) else {
         return Vec::new();
     };
-    let stays = |rule: &&RuleDraft| (first[0]..=last[0]).contains(&rule.id) && !ids.contains(&vec![rule.id]);
-    if draft.behind.is_some() || !draft.rules.iter().any(|rule| stays(&rule)) {
+    let stays = |rule: &RuleDraft| (first..=last).contains(&rule.id) && !ids.contains(&rule.id);
+    if draft.behind.is_some() || !draft.rules.iter().any(stays) {
         return Vec::new();
     }
-    groups(ids, Place::Among, Part::Any)
+    groups(rules, Place::Among, Part::Any)
 }
 
 /// One group: routes are in the order of their rules, in front of or behind all rules that stay.
@@ -129,11 +130,9 @@ fn end(draft: &Draft, rule: &RuleDraft) -> Option<Vec<Field>> {
 }
 
 fn routes(draft: &Draft, rules: &[&RuleDraft], place: Place) -> Vec<Route> {
-    let is_lifted = |id: u32| rules.iter().any(|rule| rule.id == id);
-    let stays_between = |from: u32, to: u32| {
-        let mut between = draft.rules.iter().filter(|rule| (from..to).contains(&rule.id));
-        place == Place::Among && between.any(|rule| rule.is_active && !is_lifted(rule.id))
-    };
+    let lifted: BTreeSet<u32> = rules.iter().map(|rule| rule.id).collect();
+    let stays = |rule: &&RuleDraft| place == Place::Among && rule.is_active && !lifted.contains(&rule.id);
+    let stay: BTreeSet<u32> = draft.rules.iter().filter(stays).map(|rule| rule.id).collect();
     let mut routes: Vec<Route> = Vec::new();
     for rule in rules {
         let (Some(end), Some(conditions)) = (end(draft, rule), asks(draft, rule)) else {
@@ -142,7 +141,7 @@ fn routes(draft: &Draft, rules: &[&RuleDraft], place: Place) -> Vec<Route> {
         let joined = routes
             .last()
             .filter(|last| last.end == end && last.rules.len() < MOST_ALTERNATIVES)
-            .filter(|last| !stays_between(last.rules[0], rule.id))
+            .filter(|last| stay.range(last.rules[0]..rule.id).next().is_none())
             .and_then(|last| joined(&last.conditions, &conditions));
         match (joined, routes.last_mut()) {
             (Some(conditions), Some(last)) => {
