@@ -3,7 +3,9 @@
 mod exchange;
 mod reset;
 
-use std::net::IpAddr;
+use std::io;
+use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
+use std::path::Path;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -16,7 +18,6 @@ use shardwright_wire::{
     ConnectError, Greeting, MysqlError, ResponseScanner, ScanError, SpliceError, StatusFlags, capability,
     errors,
 };
-use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::OwnedSemaphorePermit;
 
 use self::reset::Ahead;
@@ -24,6 +25,7 @@ use crate::backend_statements::BackendStatements;
 use crate::channel::{Channel, Frame, ReadError, Scratch};
 use crate::clock::Clock;
 use crate::counted::Counted;
+use crate::event_loop::{TcpStream, UnixStream};
 use crate::insert_id::{InsertId, Loss};
 use crate::members::MemberRuntime;
 use crate::pool_key::PoolKey;
@@ -58,7 +60,7 @@ pub(crate) const BASE: CapabilityFlags = capability::REQUIRED
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum ConnectFailure {
     #[error("{0}")]
-    Io(#[from] std::io::Error),
+    Io(#[from] io::Error),
     #[error("no answer within {0:?}")]
     Timeout(Duration),
     #[error("the server closed the connection while logging in")]
@@ -66,7 +68,7 @@ pub(crate) enum ConnectFailure {
     #[error(transparent)]
     Login(#[from] ConnectError),
     #[error("TLS with the server could not be begun: {0}")]
-    Tls(std::io::Error),
+    Tls(io::Error),
     #[error("{0}")]
     Unfit(&'static str),
 }
@@ -77,7 +79,7 @@ pub(crate) enum BackendError {
     #[error("the server closed the connection")]
     Closed,
     #[error("{0}")]
-    Io(#[from] std::io::Error),
+    Io(#[from] io::Error),
     #[error("the server does not follow the protocol: {0}")]
     Scan(#[from] ScanError),
     #[error("the server did not answer a command of the proxy's own within {0:?}")]
@@ -191,16 +193,33 @@ struct LoggedIn {
 }
 
 /// A connection to a server, before its greeting; to `at`, or to where its host leads.
-pub(crate) async fn dial(member: &MemberRuntime, at: Option<IpAddr>) -> std::io::Result<Socket> {
+pub(crate) async fn dial(member: &MemberRuntime, at: Option<IpAddr>, clock: &Clock) -> io::Result<Socket> {
     if member.port == 0 {
-        return Ok(Socket::Unix(UnixStream::connect(&member.host).await?));
+        let socket = Path::new(&member.host);
+        return Ok(Socket::Unix(UnixStream::connect(socket).await?));
     }
-    let stream = match at {
-        Some(address) => TcpStream::connect((address, member.port)).await?,
-        None => TcpStream::connect((member.host.as_str(), member.port)).await?,
-    };
-    stream.set_nodelay(true)?;
-    Ok(Socket::Tcp(stream))
+    let mut failure = io::ErrorKind::NotFound.into();
+    for address in addresses(member, at, clock).await? {
+        match TcpStream::connect(address).await {
+            Ok(stream) => {
+                stream.set_nodelay(true)?;
+                return Ok(Socket::Tcp(stream));
+            }
+            Err(error) => failure = error,
+        }
+    }
+    Err(failure)
+}
+
+/// Where a member's host leads, unless that is said. A name is looked up on a thread that may wait.
+async fn addresses(member: &MemberRuntime, at: Option<IpAddr>, clock: &Clock) -> io::Result<Vec<SocketAddr>> {
+    let port = member.port;
+    if let Some(address) = at.or_else(|| member.host.parse().ok()) {
+        return Ok(vec![SocketAddr::new(address, port)]);
+    }
+    let host = member.host.clone();
+    let looked_up = clock.aside(move || (host.as_str(), port).to_socket_addrs().map(Vec::from_iter));
+    looked_up.await.map_err(io::Error::other)?
 }
 
 impl Connect<'_> {
@@ -218,7 +237,7 @@ impl Connect<'_> {
     }
 
     async fn open_untimed(self) -> Result<Box<Backend>, ConnectFailure> {
-        let socket = dial(self.member, self.at).await?;
+        let socket = dial(self.member, self.at, &self.clock).await?;
         let peer = socket.peer_ip();
         if let Some(peer) = peer {
             self.member.led_to(peer);

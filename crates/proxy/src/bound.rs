@@ -5,17 +5,17 @@
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::net::SocketAddr;
-use std::os::fd::{AsFd, OwnedFd};
+use std::net::{SocketAddr, TcpListener};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
-use std::os::unix::net::UnixStream as StdUnixStream;
+use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use nix::sys::socket::{setsockopt, sockopt};
-use tokio::net::{TcpListener, TcpSocket, UnixListener};
+use socket2::{Domain, Socket, Type};
 
 /// Connections that the system keeps until they are accepted.
-const BACKLOG: u32 = 1024;
+const BACKLOG: i32 = 1024;
 /// Everybody may connect, as to a server's socket: the password decides.
 const DEFAULT_MODE: u32 = 0o777;
 
@@ -35,10 +35,19 @@ impl std::fmt::Display for Place {
     }
 }
 
-/// What is listened on.
+/// What is listened on. It does not block.
 pub(crate) enum Listening {
     Tcp(TcpListener),
     Unix(UnixListener),
+}
+
+impl AsFd for Listening {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(listener) => listener.as_fd(),
+            Self::Unix(listener) => listener.as_fd(),
+        }
+    }
 }
 
 /// A place that is bound.
@@ -50,7 +59,7 @@ pub(crate) struct Bound {
 }
 
 impl Bound {
-    /// Binds a place; in the context of a runtime. `leaving` is a listener of this proxy with the same port or path,
+    /// Binds a place. `leaving` is a listener of this proxy with the same port or path,
     /// which is about to be closed: for the time of the call, both may have the port.
     pub(crate) fn new(place: &Place, leaving: Option<&OwnedFd>) -> io::Result<Self> {
         match place {
@@ -81,24 +90,21 @@ impl Bound {
 
     /// The same socket once more.
     pub(crate) fn duplicate(&self) -> io::Result<OwnedFd> {
-        match &self.listening {
-            Listening::Tcp(listener) => listener.as_fd().try_clone_to_owned(),
-            Listening::Unix(listener) => listener.as_fd().try_clone_to_owned(),
-        }
+        self.listening.as_fd().try_clone_to_owned()
     }
 }
 
 fn listen(address: SocketAddr, may_share: bool) -> io::Result<TcpListener> {
-    let socket = match address {
-        SocketAddr::V4(_) => TcpSocket::new_v4()?,
-        SocketAddr::V6(_) => TcpSocket::new_v6()?,
-    };
-    socket.set_reuseaddr(true)?;
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), None)?;
+    socket.set_reuse_address(true)?;
     if may_share {
-        socket.set_reuseport(true)?;
+        socket.set_reuse_port(true)?;
     }
-    socket.bind(address)?;
-    socket.listen(BACKLOG)
+    // The connections that it accepts have this too.
+    socket.set_tcp_nodelay(true)?;
+    socket.bind(&address.into())?;
+    socket.listen(BACKLOG)?;
+    Ok(socket.into())
 }
 
 /// Binds a port that another listener of this process has on another address. Clients are accepted all the time.
@@ -128,6 +134,7 @@ impl SocketFile {
         let name = format!(".sw-{:08x}", u32::from_le_bytes(random));
         let at = path.with_file_name(name);
         let listener = UnixListener::bind(&at)?;
+        listener.set_nonblocking(true)?;
         let metadata = fs::symlink_metadata(&at)?;
         let file = Self {
             path: path.to_owned(),
@@ -166,7 +173,7 @@ fn check_free(path: &Path) -> io::Result<()> {
         Ok(file) if !file.file_type().is_socket() => {
             in_use("the path has a file that is no socket: remove it, or choose another path")
         }
-        Ok(_) => match StdUnixStream::connect(path) {
+        Ok(_) => match UnixStream::connect(path) {
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => Ok(()),
             Err(error) => Err(error),
             Ok(_) => in_use("another process listens on this socket"),

@@ -8,6 +8,7 @@
 use std::time::Duration;
 
 use tokio::runtime::Handle;
+use tokio::task::JoinHandle;
 use tokio::time::{Instant, Sleep, Timeout};
 
 /// Sets timers, for whoever runs where there are none.
@@ -35,6 +36,14 @@ impl Clock {
 
     pub(crate) fn timeout<F: Future>(&self, duration: Duration, future: F) -> Timeout<F> {
         self.set(|| tokio::time::timeout(duration, future))
+    }
+
+    /// Runs on another thread what would hold this one up.
+    pub(crate) fn aside<T: Send + 'static>(
+        &self,
+        work: impl FnOnce() -> T + Send + 'static,
+    ) -> JoinHandle<T> {
+        self.set(|| tokio::task::spawn_blocking(work))
     }
 
     /// A timer stays with the runtime that is entered while it is made.

@@ -12,6 +12,7 @@ use tokio::sync::mpsc;
 use crate::clock::Clock;
 use crate::connection_ids::ConnectionIds;
 use crate::control::{Control, RestoreError, listed};
+use crate::event_loop;
 use crate::failpoint::FailPoints;
 use crate::half_open::Origin;
 use crate::knowledge::Knowledge;
@@ -74,7 +75,9 @@ impl OneWorker {
         // It was made a moment ago, so it has no workers yet.
         let _first = shared.workers.set(vec![handle.clone()]);
         let worker = Rc::new(Worker::new(shared.clone(), 0, 1));
-        tokio::task::spawn_local(worker_thread::run(worker.clone(), messages, load));
+        event_loop::start()?;
+        tokio::task::spawn_local(async { event_loop::hosted().await.expect("a loop that turns") });
+        event_loop::spawn(worker_thread::run(worker.clone(), messages, load));
         let swept = shared.clone();
         tokio::task::spawn_local(async move { sweeps::run(&swept).await });
         Ok(Self {

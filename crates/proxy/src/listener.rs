@@ -1,19 +1,18 @@
 //! Accepting clients at a place, and handing them to the workers.
 
 use std::future::poll_fn;
-use std::io;
+use std::io::{self, ErrorKind, Write};
 use std::os::fd::OwnedFd;
 use std::sync::{Arc, Weak};
-use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use shardwright_wire::{MysqlError, errors, write_packet};
-use tokio::net::{TcpStream, UnixStream};
 use tokio::sync::watch;
 
 use crate::bound::{Bound, Listening};
 use crate::descriptors::{self, Reserve};
+use crate::event_loop::{self, Incoming};
 use crate::half_open::Origin;
 use crate::listen_address::{ListenAddress, Peer};
 use crate::listeners::{Accept, Acceptor, State, Wanted};
@@ -32,13 +31,7 @@ impl Accept for Acceptors {
             .0
             .upgrade()
             .ok_or_else(|| io::Error::other("the proxy has ended"))?;
-        let runtime = tokio::runtime::Builder::new_current_thread()
-            .enable_all()
-            .build()?;
-        let bound = {
-            let _context = runtime.enter();
-            Bound::new(&wanted.place, leaving)?
-        };
+        let bound = Bound::new(&wanted.place, leaving)?;
         let socket = bound.duplicate()?;
         let Bound {
             listening,
@@ -54,11 +47,10 @@ impl Accept for Acceptors {
             shared,
             address: address.clone(),
             listening,
-            state: followed,
         };
         let thread = std::thread::Builder::new()
             .name("acceptor".to_owned())
-            .spawn(move || runtime.block_on(accepting.run()))?;
+            .spawn(move || accepting.run_on_this_thread(followed))?;
         Ok(Acceptor {
             thread,
             state,
@@ -70,49 +62,36 @@ impl Accept for Acceptors {
     }
 }
 
-/// An accepted connection of either kind.
-enum Accepted {
-    Tcp(TcpStream),
-    Unix(UnixStream),
-}
-
-impl Accepted {
-    fn into_std(self) -> io::Result<ClientStream> {
-        match self {
-            Self::Tcp(stream) => {
-                stream.set_nodelay(true)?;
-                Ok(ClientStream::Tcp(stream.into_std()?))
-            }
-            Self::Unix(stream) => Ok(ClientStream::Unix(stream.into_std()?)),
-        }
-    }
-
-    /// Says why and closes; one short write into an empty socket does not block, and who does not take it goes without.
-    fn refuse(&self, error: &MysqlError) {
-        let mut payload = Vec::new();
-        error.encode_before_greeting(&mut payload);
-        let mut packet = Vec::new();
-        write_packet(&mut packet, &mut 0, &payload);
-        let written = match self {
-            Self::Tcp(stream) => stream.try_write(&packet),
-            Self::Unix(stream) => stream.try_write(&packet),
-        };
-        if let Err(error) = written {
-            tracing::debug!(%error, "a client was not told that there are too many");
-        }
+/// Says why and closes; one short write into an empty socket does not block, and who does not take it goes without.
+fn refuse(stream: ClientStream, error: &MysqlError) {
+    let mut payload = Vec::new();
+    error.encode_before_greeting(&mut payload);
+    let mut packet = Vec::new();
+    write_packet(&mut packet, &mut 0, &payload);
+    let written = match stream {
+        ClientStream::Tcp(mut stream) => stream.write(&packet),
+        ClientStream::Unix(mut stream) => stream.write(&packet),
+    };
+    if let Err(error) = written {
+        tracing::debug!(%error, "a client was not told that there are too many");
     }
 }
 
 impl Listening {
-    fn poll_accept(&self, cx: &mut Context<'_>) -> Poll<io::Result<(Accepted, Peer)>> {
-        Poll::Ready(match self {
+    /// The client that has waited longest; its stream does not block, and neither does this.
+    fn accept(&self) -> io::Result<(ClientStream, Peer)> {
+        match self {
             Self::Tcp(listener) => {
-                ready!(listener.poll_accept(cx)).map(|(stream, peer)| (Accepted::Tcp(stream), Peer::Ip(peer)))
+                let (stream, peer) = listener.accept()?;
+                stream.set_nonblocking(true)?;
+                Ok((ClientStream::Tcp(stream), Peer::Ip(peer)))
             }
             Self::Unix(listener) => {
-                ready!(listener.poll_accept(cx)).map(|(stream, _)| (Accepted::Unix(stream), Peer::Local))
+                let (stream, _) = listener.accept()?;
+                stream.set_nonblocking(true)?;
+                Ok((ClientStream::Unix(stream), Peer::Local))
             }
-        })
+        }
     }
 }
 
@@ -121,25 +100,49 @@ struct Accepting {
     shared: Arc<Shared>,
     address: Arc<ArcSwap<ListenAddress>>,
     listening: Listening,
-    state: watch::Receiver<State>,
 }
 
 impl Accepting {
-    async fn run(mut self) {
-        let opened = self.state.wait_for(|state| *state != State::Waiting).await;
+    fn run_on_this_thread(self, state: watch::Receiver<State>) {
+        let place = self.address.load_full();
+        let ended = event_loop::run(async move {
+            if let Err(error) = self.run(state).await {
+                tracing::error!(host = place.host, port = place.port, %error, "a listener is deaf");
+            }
+        });
+        if let Err(error) = ended {
+            tracing::error!(%error, "a listener has ended");
+        }
+    }
+
+    async fn run(self, mut state: watch::Receiver<State>) -> io::Result<()> {
+        let opened = state.wait_for(|state| *state != State::Waiting).await;
         if !opened.is_ok_and(|state| *state == State::Open) {
-            return;
+            return Ok(());
         }
         let mut reserve = Reserve::new();
         loop {
-            let accepted = tokio::select! {
-                accepted = poll_fn(|cx| self.listening.poll_accept(cx)) => accepted,
-                _ = self.state.changed() => return,
+            let error = {
+                let incoming = Incoming::at(&self.listening)?;
+                tokio::select! {
+                    error = self.accept(&incoming) => error,
+                    _ = state.changed() => return Ok(()),
+                }
             };
-            match accepted {
+            self.could_not(&error, &mut reserve).await;
+        }
+    }
+
+    /// Accepts until that fails.
+    async fn accept(&self, incoming: &Incoming<'_, Listening>) -> io::Error {
+        loop {
+            poll_fn(|cx| incoming.poll(cx)).await;
+            match self.listening.accept() {
                 Ok((stream, peer)) => self.admit(stream, peer),
-                Err(error) if error.kind() == io::ErrorKind::ConnectionAborted => {}
-                Err(error) => self.could_not(&error, &mut reserve).await,
+                // The client has left.
+                Err(error)
+                    if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::WouldBlock) => {}
+                Err(error) => return error,
             }
         }
     }
@@ -151,38 +154,32 @@ impl Accepting {
         }
         if descriptors::are_exhausted(error) && reserve.give_up() {
             // The place of the reserve is enough for one connection, whose client is told why.
-            let next = poll_fn(|cx| Poll::Ready(self.listening.poll_accept(cx))).await;
-            if let Poll::Ready(Ok((stream, _))) = next {
+            if let Ok((stream, _)) = self.listening.accept() {
                 let why = "Too many connections: the proxy has no file descriptors left (ulimit -n)";
-                stream.refuse(&errors::CON_COUNT_ERROR.with(why));
+                refuse(stream, &errors::CON_COUNT_ERROR.with(why));
             }
         }
         reserve.refill();
-        tokio::time::sleep(ACCEPT_PAUSE).await;
+        self.shared.clock.sleep(ACCEPT_PAUSE).await;
     }
 
     /// Hands a connection to the worker with the fewest sessions, or says that there are too many.
-    fn admit(&self, stream: Accepted, peer: Peer) {
+    fn admit(&self, stream: ClientStream, peer: Peer) {
         let limits = &self.shared.limits;
         let Some(session_permit) = self.shared.session_permit() else {
-            return stream.refuse(&errors::CON_COUNT_ERROR.with(format_args!(
+            let error = errors::CON_COUNT_ERROR.with(format_args!(
                 "Too many connections (limit {}: --max-connections)",
                 limits.max_sessions
-            )));
+            ));
+            return refuse(stream, &error);
         };
         let origin = Origin::from(peer.ip());
         let Some(login_permit) = self.shared.half_open.begin(origin, Instant::now()) else {
-            return stream.refuse(&errors::CON_COUNT_ERROR.with(format_args!(
+            let error = errors::CON_COUNT_ERROR.with(format_args!(
                 "Too many connections that have not logged in (limit {}: --max-half-open)",
                 limits.max_half_open
-            )));
-        };
-        let stream = match stream.into_std() {
-            Ok(stream) => stream,
-            Err(error) => {
-                tracing::debug!(%peer, %error, "a connection was gone before it began");
-                return;
-            }
+            ));
+            return refuse(stream, &error);
         };
         let least_loaded = self.shared.workers().iter().min_by_key(|worker| worker.load());
         if let Some(worker) = least_loaded {

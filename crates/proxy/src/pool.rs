@@ -275,18 +275,17 @@ impl Drop for Waiting<'_> {
 mod tests {
     use std::sync::Arc;
 
-    use shardwright_rules::HostgroupId;
-    use shardwright_wire::CapabilityFlags;
-    use tokio::net::UnixStream;
-
     use super::*;
     use crate::channel::Scratch;
+    use crate::event_loop::{self, UnixStream};
     use crate::members::{MemberRegistry, MemberRuntime, member_of_tests};
+    use shardwright_rules::HostgroupId;
+    use shardwright_wire::CapabilityFlags;
 
     /// A member, and the far ends of its connections.
     struct Fixture {
         member: Arc<MemberRuntime>,
-        servers: Vec<UnixStream>,
+        servers: Vec<std::os::unix::net::UnixStream>,
     }
 
     impl Fixture {
@@ -299,7 +298,7 @@ mod tests {
         }
 
         fn backend(&mut self, serial: u64, last_session: u64, key: PoolKey) -> Box<Backend> {
-            let (ours, theirs) = UnixStream::pair().unwrap();
+            let (ours, theirs) = UnixStream::pair_of_tests();
             self.servers.push(theirs);
             let permit = self.member.permits.clone().try_acquire_owned().unwrap();
             let mut backend = Box::new(Backend::for_tests(
@@ -329,8 +328,8 @@ mod tests {
         Some(backend.serial)
     }
 
-    #[tokio::test]
-    async fn a_session_gets_its_own_connection_back_or_the_latest() {
+    #[test]
+    fn a_session_gets_its_own_connection_back_or_the_latest() {
         let (pool, mut fixture) = (Pool::default(), Fixture::new());
         for (serial, session) in [(1, 7), (2, 8), (3, 9)] {
             pool.give(fixture.backend(serial, session, key("app", false)));
@@ -346,8 +345,8 @@ mod tests {
         assert_eq!(take(&pool, &fixture, &key("app", false), 8, None), None);
     }
 
-    #[tokio::test]
-    async fn what_does_not_fit_is_not_given() {
+    #[test]
+    fn what_does_not_fit_is_not_given() {
         let (pool, mut fixture) = (Pool::default(), Fixture::new());
         pool.give(fixture.backend(1, 7, key("app", true)));
         assert_eq!(take(&pool, &fixture, &key("app", false), 7, None), None);
@@ -357,14 +356,14 @@ mod tests {
         assert_eq!(fixture.member.connections(), 0, "its permit is free again");
     }
 
-    #[tokio::test]
-    async fn a_connection_that_the_server_has_closed_is_passed_over() {
+    #[test]
+    fn a_connection_that_the_server_has_closed_is_passed_over() {
         let (pool, mut fixture) = (Pool::default(), Fixture::new());
         pool.give(fixture.backend(1, 7, key("app", false)));
         pool.give(fixture.backend(2, 7, key("app", false)));
         drop(fixture.servers.pop());
-        // The reactor has to hear of it first.
-        tokio::task::yield_now().await;
+        // The loop has to hear of it first.
+        event_loop::look_around();
         let taken = take(&pool, &fixture, &key("app", false), 7, None);
         assert_eq!(taken, Some(1));
     }
@@ -409,8 +408,8 @@ mod tests {
         std::iter::from_fn(|| take(pool, fixture, &app, 7, None)).collect()
     }
 
-    #[tokio::test]
-    async fn a_worker_keeps_its_share_while_others_wait() {
+    #[test]
+    fn a_worker_keeps_its_share_while_others_wait() {
         let (pool, mut fixture) = (Pool::default(), Fixture::new());
         // Of ten connections, two workers have five each.
         let elsewhere = Pool::default();
@@ -426,8 +425,8 @@ mod tests {
         assert_eq!(fixture.member.connections(), 0);
     }
 
-    #[tokio::test]
-    async fn connections_to_members_that_are_gone_are_closed() {
+    #[test]
+    fn connections_to_members_that_are_gone_are_closed() {
         let (pool, mut fixture) = (Pool::default(), Fixture::new());
         pool.give(fixture.backend(1, 7, key("app", false)));
         pool.prune(Duration::from_secs(3600), |_| true);

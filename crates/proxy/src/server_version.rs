@@ -65,7 +65,7 @@ impl ServerVersion {
         }
         if failed.is_none_or(|failed| failed.elapsed() >= ASK_AGAIN) {
             for member in snapshot.members_in_order().take(MOST_ASKED) {
-                match clock.timeout(PATIENCE, ask(scratch, member)).await {
+                match clock.timeout(PATIENCE, ask(scratch, clock, member)).await {
                     Ok(Some(greeting)) => {
                         member.greeted(&greeting);
                         return greeting.server_version;
@@ -80,8 +80,8 @@ impl ServerVersion {
 }
 
 /// A server's greeting.
-async fn ask(scratch: &Scratch, member: &MemberRuntime) -> Option<Greeting> {
-    let mut channel = Channel::new(dial(member, None).await.ok()?, scratch.clone());
+async fn ask(scratch: &Scratch, clock: &Clock, member: &MemberRuntime) -> Option<Greeting> {
+    let mut channel = Channel::new(dial(member, None, clock).await.ok()?, scratch.clone());
     let mut frame = Frame::default();
     channel.packet(&mut frame, PRE_AUTH_MAX_PAYLOAD).await.ok()?;
     Greeting::decode(frame.payload()).ok()

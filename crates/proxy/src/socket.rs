@@ -14,10 +14,10 @@ use std::task::{Context, Poll, Waker};
 use rustls::{ClientConfig, ServerConfig, ServerConnection};
 use shardwright_wire::Privacy;
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
-use tokio::net::{TcpStream, UnixStream};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 use self::compressed::CompressedSocket;
+use crate::event_loop::{TcpStream, UnixStream};
 use crate::tls::server_name;
 
 /// A stream of any kind.
@@ -59,10 +59,9 @@ impl Socket {
     /// nothing has come.
     #[inline]
     pub(crate) fn poll_heard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
-        // What is wrong with the socket is told by who reads.
         match self {
-            Socket::Tcp(stream) => stream.poll_read_ready(cx).map(|_| ()),
-            Socket::Unix(stream) => stream.poll_read_ready(cx).map(|_| ()),
+            Socket::Tcp(stream) => stream.poll_heard(cx),
+            Socket::Unix(stream) => stream.poll_heard(cx),
             Socket::Tls(_) | Socket::Compressed(_) | Socket::Closed => Poll::Ready(()),
         }
     }

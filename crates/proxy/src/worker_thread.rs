@@ -7,12 +7,11 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc as std_mpsc;
 use std::thread::JoinHandle;
 
-use tokio::net::{TcpStream, UnixStream};
-use tokio::runtime::{self, LocalOptions, LocalRuntime};
 use tokio::sync::mpsc;
 
 use crate::channel::Channel;
 use crate::connection_ids::ConnectionId;
+use crate::event_loop::{self, TcpStream, UnixStream};
 use crate::session;
 use crate::shared::{Phase, Shared};
 use crate::socket::Socket;
@@ -27,34 +26,24 @@ pub(crate) fn start(shared: Arc<Shared>, number: usize) -> io::Result<(WorkerHan
     let (sender, receiver) = mpsc::unbounded_channel();
     let load = Arc::new(AtomicUsize::new(0));
     let handle = WorkerHandle::new(sender, load.clone());
-    // A runtime whose tasks stay on their thread is made there.
+    // The loop is made on its thread; who starts it waits for that.
     let (made, is_made) = std_mpsc::channel();
     let thread = std::thread::Builder::new()
         .name(format!("worker-{number}"))
         .spawn(move || {
-            let Some(runtime) = made_on_this_thread(&made) else {
+            let result = event_loop::start();
+            let is_useless = result.is_err();
+            if made.send(result).is_err() || is_useless {
                 return;
-            };
+            }
             let worker = Rc::new(Worker::new(shared, number, u64::from_le_bytes(seed)));
-            runtime.block_on(run(worker, receiver, load));
+            if let Err(error) = event_loop::run(run(worker, receiver, load)) {
+                tracing::error!(%error, "a worker has ended");
+            }
         })?;
     let ended = || io::Error::other("the thread of a worker has ended");
     is_made.recv().map_err(|_| ended())??;
     Ok((handle, thread))
-}
-
-/// A runtime without timers (see [`crate::clock`]); the error goes to who has started the thread.
-fn made_on_this_thread(made: &std_mpsc::Sender<io::Result<()>>) -> Option<LocalRuntime> {
-    let runtime = runtime::Builder::new_current_thread()
-        .enable_io()
-        .build_local(LocalOptions::default());
-    let (runtime, result) = match runtime {
-        Ok(runtime) => (Some(runtime), Ok(())),
-        Err(error) => (None, Err(error)),
-    };
-    // Who has started the thread waits for it.
-    made.send(result).ok()?;
-    runtime
 }
 
 /// Runs a worker until the proxy stops.
@@ -118,8 +107,8 @@ fn spawn_session(worker: Rc<Worker>, new: NewSession, load: Arc<AtomicUsize>) {
         load,
     };
     bump(&worker.counters.totals.sessions);
-    // A panic ends this task alone: tokio catches it, and the parts of the session are dropped on the way.
-    tokio::task::spawn_local(async move {
+    // A panic ends this task alone, and the parts of the session are dropped on the way.
+    event_loop::spawn(async move {
         let _entry = entry;
         let watched = match new.stream {
             ClientStream::Tcp(stream) => TcpStream::from_std(stream).map(Socket::Tcp),

@@ -166,6 +166,7 @@ mod tests {
     use super::*;
     use crate::backend::BASE;
     use crate::channel::Scratch;
+    use crate::event_loop::{self, hosting};
     use crate::members::{MemberRegistry, member_of_tests};
     use crate::pool_key::PoolKey;
 
@@ -183,15 +184,19 @@ mod tests {
             collation: 45,
             has_schema: false,
         };
-        let (ours, theirs) = UnixStream::pair().unwrap();
+        let (ours, theirs) = event_loop::UnixStream::pair_of_tests();
         (
             Backend::for_tests(ours, member, permit, key, Scratch::new()),
-            theirs,
+            UnixStream::from_std(theirs).unwrap(),
         )
     }
 
     #[tokio::test(start_paused = true)]
     async fn a_server_that_falls_silent_is_given_up() {
+        hosting(falls_silent()).await;
+    }
+
+    async fn falls_silent() {
         let (mut backend, mut server) = connected();
         server.write_all(&[7, 0, 0, 1, 0, 0]).await.unwrap();
         let silent = backend.exchange(Command::Ping).await;
@@ -210,6 +215,10 @@ mod tests {
 
     #[tokio::test]
     async fn a_value_that_is_no_setting_is_not_kept() {
+        hosting(values()).await;
+    }
+
+    async fn values() {
         let columns = [ColumnDefinition::new("a", ColumnType::MYSQL_TYPE_BLOB)];
         for (len, is_kept) in [(1000, true), (MAX_VALUE, false)] {
             let (mut backend, mut server) = connected();

@@ -9,6 +9,7 @@ use shardwright_wire::Command;
 
 use super::holds::Holds;
 use crate::backend::Backend;
+use crate::event_loop;
 use crate::pool::Pool;
 use crate::worker::Worker;
 
@@ -162,14 +163,14 @@ impl HeldConnections {
             if held.holds.intersects(Holds::UNTIL_CLOSED) {
                 let by_code = held.holds.intersection(Holds::UNTIL_CLOSED) == Holds::AUTOCOMMIT_BY_CODE;
                 if by_code && !held.backend.is_mariadb {
-                    tokio::task::spawn_local(mend_and_close(held));
+                    event_loop::spawn(mend_and_close(held));
                 }
                 continue;
             }
             if held.holds.is_empty() {
                 worker.pool.give(held.backend);
             } else {
-                tokio::task::spawn_local(reset_and_give(worker.clone(), held));
+                event_loop::spawn(reset_and_give(worker.clone(), held));
             }
         }
     }

@@ -16,6 +16,7 @@ use super::kill_statement::KillStatement;
 use super::watch::{Watch, end};
 use super::{Flow, Session};
 use crate::backend::{Backend, BackendError};
+use crate::event_loop;
 use crate::kill::{KillOrder, KillRequest, KillScope, Killed, connection_killed, interrupted};
 use crate::kill_target::Serving;
 
@@ -104,7 +105,7 @@ impl Session {
             order,
         );
         // The connection counts until the server has ended it.
-        tokio::task::spawn_local(async move {
+        event_loop::spawn(async move {
             if let Err(error) = ended.await {
                 tracing::error!(%error, "ending a statement has failed");
             }

@@ -206,7 +206,8 @@ impl Dialogue<'_> {
 
 /// Checks a password on a thread where it holds up no session: a stored hash takes milliseconds, decryption one.
 async fn verify_slowly(shared: Arc<Shared>, proof: Proof, verifier: Verifier) -> (Proof, Option<Proven>) {
-    let checked = tokio::task::spawn_blocking(move || {
+    let clock = shared.clock.clone();
+    let checked = clock.aside(move || {
         let proof = match (proof, shared.rsa_key()) {
             (proof @ Proof::Encrypted { .. }, Some(key)) => proof.decrypted(&key),
             (proof, _) => proof,
@@ -225,7 +226,8 @@ async fn verify_slowly(shared: Arc<Shared>, proof: Proof, verifier: Verifier) ->
 
 /// The payload with the public key. The first time, a key is made, which takes a good part of a second.
 async fn public_key(shared: Arc<Shared>) -> Option<Vec<u8>> {
-    let made = tokio::task::spawn_blocking(move || shared.rsa_key());
+    let clock = shared.clock.clone();
+    let made = clock.aside(move || shared.rsa_key());
     match made.await {
         Ok(Some(key)) => Some(key.public_key_payload()),
         Ok(None) => None,

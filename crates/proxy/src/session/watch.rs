@@ -5,9 +5,9 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::task::{Context, Poll};
 
-use tokio::task::JoinHandle;
 use tokio::time::Sleep;
 
+use crate::event_loop::{self, Ended};
 use crate::kill::{KillOrder, KillScope, Killed};
 use crate::kill_target::{Serving, Target};
 use crate::session_handle::SessionHandle;
@@ -21,7 +21,7 @@ pub(super) struct Watch<'a> {
     pub(super) handle: &'a SessionHandle,
     pub(super) time_limit: Option<Pin<Box<Sleep>>>,
     /// The server is being told to end it.
-    pub(super) ending: Option<JoinHandle<()>>,
+    pub(super) ending: Option<Ended>,
 }
 
 impl Watch<'_> {
@@ -66,14 +66,9 @@ impl Watch<'_> {
 }
 
 /// Ends what a server does.
-pub(super) fn end(
-    worker: &Rc<Worker>,
-    user: &Arc<UserEntry>,
-    target: Target,
-    order: KillOrder,
-) -> JoinHandle<()> {
+pub(super) fn end(worker: &Rc<Worker>, user: &Arc<UserEntry>, target: Target, order: KillOrder) -> Ended {
     let (worker, user) = (worker.clone(), user.clone());
-    tokio::task::spawn_local(async move {
+    event_loop::spawn(async move {
         let scope = order.scope;
         let killed = match target.kill(&worker, &user, scope).await {
             Ok(()) => Killed::Done,

@@ -13,6 +13,7 @@ use super::names;
 use super::reconcile::Probes;
 use super::regulate;
 use super::watcher::Watcher;
+use crate::event_loop;
 use crate::knowledge::MemoryFile;
 use crate::shared::{Phase, Shared};
 use crate::watcher_handle::WatcherHandle;
@@ -34,6 +35,11 @@ pub(crate) fn start(shared: Arc<Shared>, file: MemoryFile) -> io::Result<(Watche
 async fn run(watcher: Rc<Watcher>, changed: Arc<Notify>) {
     let mut probes = Probes::default();
     // They end with the thread's tasks.
+    tokio::task::spawn_local(async {
+        if let Err(error) = event_loop::hosted().await {
+            tracing::error!(%error, "servers are not watched any more");
+        }
+    });
     tokio::task::spawn_local(regulate::run(watcher.clone()));
     tokio::task::spawn_local(names::run(watcher.clone()));
     while watcher.phase() != Phase::Stopping {

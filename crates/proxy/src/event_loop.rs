@@ -1,0 +1,188 @@
+//! The event loop of a worker's thread: sockets, the tasks that wait for them, and nothing else.
+//!
+//! Every thread that has sockets has one loop, which [`start`] makes. A worker's thread does nothing but turn it ([`run`]). Where
+//! another runtime has the thread, as for the monitors' questions and in tests, the loop is a task of it ([`hosted`]).
+//!
+//! What it leaves out is what makes it cheap, and what limits it: no timers ([`crate::clock`]), no tasks that move between threads,
+//! and one task for each direction of a socket.
+//!
+//! ```text
+//! epoll ─▶ socket that is ready ─▶ its task's waker ─▶ queue of tasks ─▶ poll ─▶ recv, send ─▶ would block: back to epoll
+//! ```
+
+mod hosted;
+mod incoming;
+mod sockets;
+mod streams;
+mod tasks;
+#[cfg(test)]
+mod tests;
+
+use std::cell::{Cell, OnceCell, RefCell};
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::task::{Context, Poll, Waker};
+
+use nix::errno::Errno;
+use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollTimeout};
+
+use self::sockets::Sockets;
+use self::tasks::{ALARM, Alarm, Tasks};
+
+pub(crate) use self::hosted::hosted;
+pub(crate) use self::incoming::Incoming;
+pub(crate) use self::streams::{TcpStream, UnixStream};
+pub(crate) use self::tasks::{Ended, spawn};
+
+/// Sockets that one question to the system may tell of.
+const EVENTS: usize = 128;
+/// Calls on sockets after which a task lets the others run, however much there is to read and however fast it can be written.
+const ALLOWANCE: u32 = 128;
+/// Tasks that run before the sockets are looked at again.
+const TASKS_IN_TURN: usize = 64;
+thread_local! {
+    static HERE: OnceCell<Rc<EventLoop>> = const { OnceCell::new() };
+}
+
+/// A thread's loop.
+struct EventLoop {
+    epoll: Epoll,
+    events: RefCell<[EpollEvent; EVENTS]>,
+    sockets: Sockets,
+    tasks: Tasks,
+    /// Calls on sockets that are left to the task that runs.
+    allowance: Cell<u32>,
+    /// Whoever turns the loop, while nobody does.
+    host: RefCell<Option<Waker>>,
+    is_turning: Cell<bool>,
+}
+
+/// Makes the loop of this thread, if it has none.
+///
+/// # Errors
+/// The system's, most likely because there are no file descriptors.
+pub(crate) fn start() -> io::Result<()> {
+    HERE.with(|here| {
+        if here.get().is_none() {
+            let made = Rc::new(EventLoop::new()?);
+            // Nothing that is called between the two makes one.
+            let _first = here.set(made);
+        }
+        Ok(())
+    })
+}
+
+/// Runs a task and those that it starts, on this thread alone, until it ends. Those that are left end with it.
+///
+/// # Errors
+/// The loop cannot be made, or the system does not tell of sockets any more.
+pub(crate) fn run(task: impl Future<Output = ()> + 'static) -> io::Result<()> {
+    start()?;
+    let here = here()?;
+    let is_over = Rc::new(Cell::new(false));
+    let ends = is_over.clone();
+    here.tasks.spawn(async move {
+        task.await;
+        ends.set(true);
+    });
+    here.is_turning.set(true);
+    let turned = here.turn_until(&is_over);
+    here.tasks.end_all();
+    here.is_turning.set(false);
+    turned
+}
+
+fn here() -> io::Result<Rc<EventLoop>> {
+    HERE.try_with(|here| here.get().cloned())
+        .ok()
+        .flatten()
+        .ok_or_else(|| io::Error::other("this thread has no event loop"))
+}
+
+impl EventLoop {
+    fn new() -> io::Result<Self> {
+        let epoll = Epoll::new(EpollCreateFlags::EPOLL_CLOEXEC)?;
+        let alarm = Alarm::new()?;
+        epoll.add(&alarm, EpollEvent::new(sockets::TO_READ, ALARM))?;
+        Ok(Self {
+            epoll,
+            events: RefCell::new([EpollEvent::empty(); EVENTS]),
+            sockets: Sockets::default(),
+            allowance: Cell::new(ALLOWANCE),
+            tasks: Tasks::new(Arc::new(alarm)),
+            host: RefCell::default(),
+            is_turning: Cell::new(false),
+        })
+    }
+
+    fn turn_until(&self, is_over: &Cell<bool>) -> io::Result<()> {
+        loop {
+            self.run_tasks();
+            if is_over.get() {
+                return Ok(());
+            }
+            self.look(match self.tasks.are_ready() {
+                true => EpollTimeout::ZERO,
+                false => EpollTimeout::NONE,
+            })?;
+        }
+    }
+
+    fn run_tasks(&self) {
+        for _ in 0..TASKS_IN_TURN {
+            self.allowance.set(ALLOWANCE);
+            if !self.tasks.run_next() {
+                return;
+            }
+        }
+    }
+
+    /// Counts a call on a socket. Pending: the task has had its turn, and is woken for another.
+    fn poll_allowance(&self, cx: &Context<'_>) -> Poll<()> {
+        match self.allowance.get().checked_sub(1) {
+            Some(left) => {
+                self.allowance.set(left);
+                Poll::Ready(())
+            }
+            None => {
+                self.allowance.set(ALLOWANCE);
+                cx.waker().wake_by_ref();
+                Poll::Pending
+            }
+        }
+    }
+
+    /// Asks the system which sockets are ready, and wakes who waits for them; whether there was any. Without a limit of time it
+    /// waits until one is.
+    fn look(&self, limit: EpollTimeout) -> io::Result<bool> {
+        let mut events = self.events.borrow_mut();
+        let told = match self.epoll.wait(&mut *events, limit) {
+            Ok(told) => told,
+            Err(Errno::EINTR) => return Ok(true),
+            Err(error) => return Err(error.into()),
+        };
+        for event in &events[..told] {
+            match event.data() {
+                ALARM => self.tasks.hear_others(),
+                token => self.sockets.tell(token, event.events()),
+            }
+        }
+        Ok(told > 0)
+    }
+}
+
+/// Notes what the system says of this thread's sockets.
+#[cfg(test)]
+pub(crate) fn look_around() {
+    here().unwrap().look(EpollTimeout::ZERO).unwrap();
+}
+
+/// Runs a test beside this thread's loop.
+#[cfg(test)]
+pub(crate) async fn hosting<T>(test: impl Future<Output = T>) -> T {
+    tokio::select! {
+        turned = hosted() => panic!("the loop has ended: {turned:?}"),
+        result = test => result,
+    }
+}

@@ -1,0 +1,48 @@
+//! Clients that wait at a listener.
+
+use std::io;
+use std::os::fd::AsFd;
+use std::rc::Rc;
+use std::task::{Context, Poll, ready};
+
+use nix::sys::epoll::EpollFlags;
+
+use super::EventLoop;
+use super::sockets::Readiness;
+
+/// Tells when a client waits to be accepted, for as long as somebody accepts.
+///
+/// Unlike streams, the system tells of a listener again and again while a client waits there. It is asked after each of them
+/// anyway, so no call is made that finds nobody.
+pub(crate) struct Incoming<'a, L: AsFd> {
+    listener: &'a L,
+    readiness: Rc<Readiness>,
+    here: Rc<EventLoop>,
+}
+
+impl<'a, L: AsFd> Incoming<'a, L> {
+    pub(crate) fn at(listener: &'a L) -> io::Result<Self> {
+        let here = super::here()?;
+        Ok(Self {
+            readiness: here.sockets.add(&here.epoll, listener, EpollFlags::EPOLLIN)?,
+            listener,
+            here,
+        })
+    }
+
+    /// Ready when a client waits: the caller accepts one.
+    pub(crate) fn poll(&self, cx: &Context<'_>) -> Poll<()> {
+        ready!(self.readiness.poll_readable(cx));
+        self.readiness.would_block_reader();
+        Poll::Ready(())
+    }
+}
+
+impl<L: AsFd> Drop for Incoming<'_, L> {
+    fn drop(&mut self) {
+        self.here.sockets.remove(&self.readiness);
+        if let Err(error) = self.here.epoll.delete(self.listener) {
+            tracing::error!(%error, "a listener is still watched");
+        }
+    }
+}

@@ -1,0 +1,282 @@
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io::{Read, Write};
+use std::os::unix::net as unix;
+use std::pin::Pin;
+use std::rc::Rc;
+use std::task::Poll;
+use std::thread;
+
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt, ReadBuf};
+use tokio::sync::oneshot;
+
+use super::*;
+
+/// Runs a task on a loop of its own thread, and gives what it comes to.
+fn on_a_loop<T: Send + 'static, F: Future<Output = T> + 'static>(
+    task: impl FnOnce() -> F + Send + 'static,
+) -> T {
+    let ended = thread::spawn(move || {
+        let result = Rc::new(RefCell::new(None));
+        let filled = result.clone();
+        start().unwrap();
+        run(async move {
+            let value = task().await;
+            *filled.borrow_mut() = Some(value);
+        })
+        .unwrap();
+        result.take().expect("the task has ended")
+    });
+    ended.join().unwrap()
+}
+
+#[test]
+fn what_comes_later_wakes_the_task_and_the_end_is_seen() {
+    let received = on_a_loop(|| async {
+        let (mut ours, mut theirs) = UnixStream::pair_of_tests();
+        let (asked, asks) = oneshot::channel::<()>();
+        let other = thread::spawn(move || {
+            theirs.write_all(b"first").unwrap();
+            asks.blocking_recv().unwrap();
+            theirs.write_all(b" second").unwrap();
+        });
+        let mut buffer = [0; 64];
+        let read = ours.read(&mut buffer).await.unwrap();
+        let mut received = buffer[..read].to_vec();
+        asked.send(()).unwrap();
+        ours.read_to_end(&mut received).await.unwrap();
+        other.join().unwrap();
+        received
+    });
+    assert_eq!(received, b"first second");
+}
+
+#[test]
+fn an_end_that_comes_with_the_last_bytes_is_not_missed() {
+    on_a_loop(|| async {
+        let (mut ours, mut theirs) = UnixStream::pair_of_tests();
+        theirs.write_all(b"last").unwrap();
+        drop(theirs);
+        let mut buffer = [0; 64];
+        assert_eq!(ours.read(&mut buffer).await.unwrap(), 4);
+        assert_eq!(ours.read(&mut buffer).await.unwrap(), 0);
+    });
+}
+
+#[test]
+fn a_writer_waits_for_room_and_goes_on() {
+    const LENGTH: usize = 8 << 20;
+    let received = on_a_loop(|| async {
+        let (mut ours, mut theirs) = UnixStream::pair_of_tests();
+        theirs.set_nonblocking(false).unwrap();
+        let (full, is_full) = oneshot::channel::<()>();
+        let other = thread::spawn(move || {
+            // Nothing is read before there is no room left.
+            is_full.blocking_recv().unwrap();
+            let mut received = Vec::new();
+            theirs.read_to_end(&mut received).unwrap();
+            received.len()
+        });
+        let bytes = vec![7; LENGTH];
+        let (mut sent, mut full) = (0, Some(full));
+        poll_fn(|cx| {
+            while sent < LENGTH {
+                match Pin::new(&mut ours).poll_write(cx, &bytes[sent..]) {
+                    Poll::Ready(written) => sent += written.unwrap(),
+                    Poll::Pending => {
+                        if let Some(full) = full.take() {
+                            full.send(()).unwrap();
+                        }
+                        return Poll::Pending;
+                    }
+                }
+            }
+            Poll::Ready(())
+        })
+        .await;
+        ours.shutdown().await.unwrap();
+        other.join().unwrap()
+    });
+    assert_eq!(received, LENGTH);
+}
+
+#[test]
+fn a_task_that_always_finds_something_lets_others_run() {
+    let turns = on_a_loop(|| async {
+        let (mut ours, mut theirs) = UnixStream::pair_of_tests();
+        theirs.write_all(&[7; 4096]).unwrap();
+        let others = Rc::new(Cell::new(0));
+        let counts = others.clone();
+        let _counting = spawn(async move {
+            loop {
+                counts.set(counts.get() + 1);
+                yield_once().await;
+            }
+        });
+        // A byte at a time: there is always another one.
+        let mut byte = [0];
+        for _ in 0..4096 {
+            poll_fn(|cx| Pin::new(&mut ours).poll_read(cx, &mut ReadBuf::new(&mut byte)))
+                .await
+                .unwrap();
+        }
+        others.get()
+    });
+    assert!(turns >= 4096 / ALLOWANCE, "{turns}");
+}
+
+async fn yield_once() {
+    let mut has_yielded = false;
+    poll_fn(|cx| {
+        if std::mem::replace(&mut has_yielded, true) {
+            return Poll::Ready(());
+        }
+        cx.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}
+
+#[test]
+fn another_thread_wakes_a_task() {
+    let answer = on_a_loop(|| async {
+        let (answers, answer) = oneshot::channel();
+        let other = thread::spawn(move || answers.send(42).unwrap());
+        let answer = answer.await.unwrap();
+        other.join().unwrap();
+        answer
+    });
+    assert_eq!(answer, 42);
+}
+
+/// Notes how it was dropped.
+struct Dropped(Rc<RefCell<Vec<bool>>>);
+
+impl Drop for Dropped {
+    fn drop(&mut self) {
+        self.0.borrow_mut().push(thread::panicking());
+    }
+}
+
+#[test]
+fn a_panic_ends_its_task_alone_and_is_seen_by_what_the_task_has() {
+    let how = on_a_loop(|| async {
+        let how = Rc::new(RefCell::new(Vec::new()));
+        let dropped = Dropped(how.clone());
+        let ended = spawn(async move {
+            let _kept = dropped;
+            yield_once().await;
+            panic!("a session that panics");
+        });
+        assert!(ended.await.is_err(), "it has not come to its end");
+        let dropped = Dropped(how.clone());
+        let ended = spawn(async move { drop(dropped) });
+        ended.await.unwrap();
+        how.take()
+    });
+    assert_eq!(how, [true, false]);
+}
+
+#[test]
+fn tasks_that_are_left_end_with_the_loop() {
+    let (ends, ended) = std::sync::mpsc::channel::<()>();
+    on_a_loop(move || async move {
+        let (ours, theirs) = UnixStream::pair_of_tests();
+        let _left = spawn(async move {
+            let _kept = (ends, theirs);
+            let mut ours = ours;
+            let _nothing = ours.read(&mut [0; 1]).await;
+        });
+        yield_once().await;
+    });
+    assert!(ended.recv().is_err(), "what the task had is dropped");
+}
+
+#[test]
+fn a_place_that_has_another_socket_is_not_told_of_the_one_before() {
+    on_a_loop(|| async {
+        let (ours, theirs) = UnixStream::pair_of_tests();
+        let place = ours.place_of_tests();
+        // A process that is about to be another program has a copy of the socket.
+        let copy = ours.copy_of_tests();
+        drop(ours);
+        let (mut ours, mut other) = UnixStream::pair_of_tests();
+        assert_eq!(ours.place_of_tests(), place);
+        drop(theirs);
+        look_around();
+        poll_fn(|cx| {
+            assert!(ours.poll_heard(cx).is_pending());
+            Poll::Ready(())
+        })
+        .await;
+        other.write_all(b"x").unwrap();
+        let mut byte = [0];
+        assert_eq!(ours.read(&mut byte).await.unwrap(), 1);
+        drop(copy);
+    });
+}
+
+#[test]
+fn a_connection_that_is_refused_says_so() {
+    on_a_loop(|| async {
+        let gone = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let address = gone.local_addr().unwrap();
+        drop(gone);
+        let refused = TcpStream::connect(address).await;
+        let error = refused.err().map(|error| error.kind());
+        assert_eq!(error, Some(io::ErrorKind::ConnectionRefused));
+        let missing = UnixStream::connect(std::path::Path::new("/nonexistent/socket")).await;
+        let error = missing.err().map(|error| error.kind());
+        assert_eq!(error, Some(io::ErrorKind::NotFound));
+    });
+}
+
+#[test]
+fn clients_are_told_of_until_they_are_accepted() {
+    on_a_loop(|| async {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        listener.set_nonblocking(true).unwrap();
+        let address = listener.local_addr().unwrap();
+        let clients: Vec<_> = (0..3)
+            .map(|_| std::net::TcpStream::connect(address).unwrap())
+            .collect();
+        // Whoever begins to accept later finds those that wait.
+        for _ in &clients {
+            let incoming = Incoming::at(&listener).unwrap();
+            poll_fn(|cx| incoming.poll(cx)).await;
+            listener.accept().unwrap();
+        }
+        let incoming = Incoming::at(&listener).unwrap();
+        look_around();
+        poll_fn(|cx| {
+            assert!(incoming.poll(cx).is_pending(), "nobody waits");
+            Poll::Ready(())
+        })
+        .await;
+    });
+}
+
+#[tokio::test]
+async fn a_loop_is_turned_by_a_runtime_that_has_the_thread() {
+    start().unwrap();
+    let answered = Rc::new(Cell::new(false));
+    let answers = answered.clone();
+    let (mut ours, mut theirs) = UnixStream::pair_of_tests();
+    let ended = spawn(async move {
+        let mut byte = [0];
+        ours.read_exact(&mut byte).await.unwrap();
+        answers.set(true);
+    });
+    hosting(async {
+        let (told, hears) = oneshot::channel::<()>();
+        // Started by somebody else's task, and woken by it.
+        let heard = spawn(async move { hears.await.unwrap() });
+        told.send(()).unwrap();
+        heard.await.unwrap();
+        theirs.write_all(b"x").unwrap();
+        ended.await.unwrap();
+    })
+    .await;
+    assert!(answered.get());
+    let _unused: unix::UnixStream = theirs;
+}
