@@ -14,7 +14,7 @@ use crate::backend::Backend;
 use crate::counted::Counted;
 use crate::insert_id::InsertId;
 use crate::members::MemberRuntime;
-use crate::pool_key::PoolKey;
+use crate::pool_key::{PoolKey, WantedKey};
 
 /// A connection that was idle for this long is not used all the time.
 const SPARE: Duration = Duration::from_millis(10);
@@ -41,10 +41,26 @@ pub(crate) struct Pool {
 #[derive(Default)]
 struct MemberPool {
     /// Used most recently last.
-    idle: Vec<Box<Backend>>,
+    idle: Vec<Idle>,
     waiters: VecDeque<Rc<Waiter>>,
     /// Connections of this worker, idle or not.
     open: Rc<Cell<usize>>,
+}
+
+/// An idle connection.
+struct Idle {
+    /// The session that used it last: looked for among all of them, without a look at each connection.
+    session: u64,
+    backend: Box<Backend>,
+}
+
+impl Idle {
+    fn new(backend: Box<Backend>) -> Self {
+        Self {
+            session: backend.last_session,
+            backend,
+        }
+    }
 }
 
 /// A session that waits for a connection.
@@ -57,7 +73,7 @@ struct Waiter {
 
 impl MemberPool {
     fn evict(&mut self) -> bool {
-        let unneeded = self.idle.iter().position(|backend| !backend.has_insert_id());
+        let unneeded = self.idle.iter().position(|idle| !idle.backend.has_insert_id());
         let is_there = !self.idle.is_empty();
         if is_there {
             self.idle.remove(unneeded.unwrap_or(0));
@@ -83,21 +99,27 @@ pub(crate) struct MemberFigures {
 impl Pool {
     /// Takes an idle connection that fits: the one the session used last, else the one used most recently. Connections
     /// that the server has closed, or said something on unasked, are dropped on the way.
-    pub(crate) fn take(&self, member: u64, key: &PoolKey, preference: Preference) -> Option<Box<Backend>> {
+    pub(crate) fn take(
+        &self,
+        member: u64,
+        key: WantedKey<'_>,
+        preference: Preference,
+    ) -> Option<Box<Backend>> {
         let mut members = self.members.borrow_mut();
         let idle = &mut members.get_mut(&member)?.idle;
         loop {
-            let fits = |backend: &Backend| backend.key == *key;
+            let fits = |idle: &Idle| idle.backend.key == key;
+            let is_own = |idle: &Idle| idle.session == preference.session && fits(idle);
             let position = match preference.only {
-                Some(serial) => idle.iter().rposition(|backend| {
-                    backend.serial == serial && backend.last_session == preference.session && fits(backend)
-                }),
+                Some(serial) => idle
+                    .iter()
+                    .rposition(|idle| is_own(idle) && idle.backend.serial == serial),
                 None => idle
                     .iter()
-                    .rposition(|backend| backend.last_session == preference.session && fits(backend))
-                    .or_else(|| idle.iter().rposition(|backend| fits(backend))),
+                    .rposition(is_own)
+                    .or_else(|| idle.iter().rposition(fits)),
             }?;
-            let mut backend = idle.remove(position);
+            let mut backend = idle.remove(position).backend;
             if backend.channel.is_silent() {
                 return Some(backend);
             }
@@ -108,8 +130,8 @@ impl Pool {
     pub(crate) fn take_with(&self, id: &Rc<InsertId>) -> Option<Box<Backend>> {
         let mut members = self.members.borrow_mut();
         let idle = &mut members.get_mut(&id.member)?.idle;
-        let position = idle.iter().position(|backend| backend.has_this(id))?;
-        let mut backend = idle.remove(position);
+        let position = idle.iter().position(|idle| idle.backend.has_this(id))?;
+        let mut backend = idle.remove(position).backend;
         backend.channel.is_silent().then_some(backend)
     }
 
@@ -132,6 +154,7 @@ impl Pool {
         let is_due = pool
             .idle
             .first()
+            .map(|first| &first.backend)
             .is_some_and(|first| pool.is_for_others(&first.member) || first.idle_since.elapsed() > SPARE);
         if is_due {
             pool.evict();
@@ -151,13 +174,13 @@ impl Pool {
         backend.idle_since = now;
         let Some(waiter) = pool.waiters.pop_front() else {
             if !pool.is_for_others(&backend.member) {
-                pool.idle.push(backend);
+                pool.idle.push(Idle::new(backend));
             }
             return;
         };
         match waiter.key == backend.key {
             true => *waiter.given.borrow_mut() = Some(backend),
-            false => pool.idle.push(backend),
+            false => pool.idle.push(Idle::new(backend)),
         }
         waiter.called.notify_one();
     }
@@ -201,7 +224,8 @@ impl Pool {
     pub(crate) fn spare(&self) {
         let members = &mut *self.members.borrow_mut();
         for pool in members.values_mut().filter(|pool| pool.waiters.is_empty()) {
-            let is_spare = pool.idle.first().is_some_and(|first| {
+            let first = pool.idle.first().map(|first| &first.backend);
+            let is_spare = first.is_some_and(|first| {
                 first.member.waiting.load(Ordering::Relaxed) > 0 && first.idle_since.elapsed() > SPARE
             });
             if is_spare {
@@ -216,7 +240,7 @@ impl Pool {
         self.members.borrow_mut().retain(|member, pool| {
             let is_wanted = wanted(*member);
             pool.idle
-                .retain(|backend| is_wanted && now - backend.idle_since < idle_timeout);
+                .retain(|idle| is_wanted && now - idle.backend.idle_since < idle_timeout);
             is_wanted || !pool.waiters.is_empty()
         });
     }
@@ -324,7 +348,11 @@ mod tests {
     }
 
     fn take(pool: &Pool, fixture: &Fixture, key: &PoolKey, session: u64, only: Option<u64>) -> Option<u64> {
-        let backend = pool.take(fixture.member.number, key, Preference { session, only })?;
+        let backend = pool.take(
+            fixture.member.number,
+            key.borrowed(),
+            Preference { session, only },
+        )?;
         Some(backend.serial)
     }
 

@@ -16,10 +16,47 @@ pub(crate) struct PoolKey {
     pub(crate) has_schema: bool,
 }
 
+/// The same, borrowed: who only looks for a connection does not count a user's name, which all workers share.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct WantedKey<'a> {
+    pub(crate) user: &'a Arc<str>,
+    pub(crate) shaping: CapabilityFlags,
+    pub(crate) collation: u8,
+    pub(crate) has_schema: bool,
+}
+
+impl PoolKey {
+    pub(crate) fn borrowed(&self) -> WantedKey<'_> {
+        WantedKey {
+            user: &self.user,
+            shaping: self.shaping,
+            collation: self.collation,
+            has_schema: self.has_schema,
+        }
+    }
+}
+
+impl WantedKey<'_> {
+    pub(crate) fn owned(self) -> PoolKey {
+        PoolKey {
+            user: self.user.clone(),
+            shaping: self.shaping,
+            collation: self.collation,
+            has_schema: self.has_schema,
+        }
+    }
+}
+
 impl PartialEq for PoolKey {
-    /// Asked for every statement, nearly always of two keys with one user.
     fn eq(&self, other: &Self) -> bool {
-        let is_same = Arc::ptr_eq(&self.user, &other.user) || self.user == other.user;
+        *self == other.borrowed()
+    }
+}
+
+impl PartialEq<WantedKey<'_>> for PoolKey {
+    /// Asked for every statement, nearly always of two keys with one user.
+    fn eq(&self, other: &WantedKey<'_>) -> bool {
+        let is_same = Arc::ptr_eq(&self.user, other.user) || self.user == *other.user;
         is_same
             && self.shaping == other.shaping
             && self.collation == other.collation

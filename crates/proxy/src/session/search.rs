@@ -20,7 +20,7 @@ use crate::hostgroup_members::HostgroupMembers;
 use crate::kill::interrupted;
 use crate::members::MemberRuntime;
 use crate::pool::Preference;
-use crate::pool_key::PoolKey;
+use crate::pool_key::WantedKey;
 use crate::session_handle::SessionHandle;
 use crate::worker::Worker;
 
@@ -172,9 +172,9 @@ impl Search<'_> {
         taken.ok_or_else(|| CheckoutError::Refused(lost()))
     }
 
-    fn key(&self, has_schema: bool) -> PoolKey {
-        PoolKey {
-            user: self.login.user.name.clone(),
+    fn key(&self, has_schema: bool) -> WantedKey<'_> {
+        WantedKey {
+            user: &self.login.user.name,
             shaping: self.capabilities,
             collation: self.login.collation,
             has_schema,
@@ -186,7 +186,7 @@ impl Search<'_> {
         let session = self.session;
         let take = |has_schema| {
             let key = self.key(has_schema);
-            self.worker.pool.take(member, &key, Preference { session, only })
+            self.worker.pool.take(member, key, Preference { session, only })
         };
         let has_schema = self.requirements.schema.is_some();
         let is_either = only.is_some() || self.requirements.needs_no_schema;
@@ -213,7 +213,7 @@ impl Search<'_> {
             }
             let open = self.worker.pool.open(member.number);
             let _counted = WaitingCount::new(member, open == 0);
-            let line = self.worker.pool.wait(member.number, self.key(has_schema));
+            let line = self.worker.pool.wait(member.number, self.key(has_schema).owned());
             if open < member.share_of_worker() {
                 self.ask_other_workers(member.number);
             }
@@ -257,7 +257,7 @@ impl Search<'_> {
         let connect = Connect {
             member,
             at: None,
-            key: self.key(self.requirements.schema.is_some()),
+            key: self.key(self.requirements.schema.is_some()).owned(),
             secret,
             tls: self.worker.shared.tls.loaded(),
             allow_public_key_retrieval: self.worker.shared.allow_public_key_retrieval,

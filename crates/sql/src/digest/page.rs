@@ -1,5 +1,7 @@
 //! The buffer that all passes work on.
 
+use super::scan::is_word;
+
 /// The buffer: text up to `len`, and behind it what was there before.
 pub(super) struct Page<'b> {
     pub(super) bytes: &'b mut [u8],
@@ -34,6 +36,21 @@ impl<'b> Page<'b> {
     pub(super) fn push(&mut self, byte: u8) {
         self.bytes[self.len] = byte;
         self.len += 1;
+    }
+
+    /// Copies the word that `text` begins with, and gives it.
+    #[inline]
+    pub(super) fn push_word<'t>(&mut self, text: &'t [u8]) -> &'t [u8] {
+        let mut length = 0;
+        for (&byte, place) in text.iter().zip(&mut self.bytes[self.len..]) {
+            if !is_word(byte) {
+                break;
+            }
+            *place = byte;
+            length += 1;
+        }
+        self.len += length;
+        &text[..length]
     }
 
     pub(super) fn last(&self) -> Option<u8> {

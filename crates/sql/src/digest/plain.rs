@@ -125,16 +125,9 @@ impl Plain<'_, '_, '_> {
 
     fn word(&mut self, first: u8) {
         self.settle(first);
-        let mut byte = first;
-        loop {
-            self.page.push(byte);
-            self.last = byte;
-            self.at += 1;
-            match self.text.get(self.at) {
-                Some(&next) if is_word(next) => byte = next,
-                _ => return,
-            }
-        }
+        let word = self.page.push_word(&self.text[self.at..]);
+        self.at += word.len();
+        self.last = word.last().copied().unwrap_or(first);
     }
 
     /// A blank, unless there is one already, or nothing before it.
