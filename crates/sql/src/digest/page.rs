@@ -1,7 +1,5 @@
 //! The buffer that all passes work on.
 
-use super::scan::is_word;
-
 /// The buffer: text up to `len`, and behind it what was there before.
 pub(super) struct Page<'b> {
     pub(super) bytes: &'b mut [u8],
@@ -38,12 +36,12 @@ impl<'b> Page<'b> {
         self.len += 1;
     }
 
-    /// Copies the word that `text` begins with, and gives it.
+    /// Copies the bytes that `text` begins with, as long as they are like that, and gives them.
     #[inline]
-    pub(super) fn push_word<'t>(&mut self, text: &'t [u8]) -> &'t [u8] {
+    pub(super) fn push_while<'t>(&mut self, text: &'t [u8], is_like_that: impl Fn(u8) -> bool) -> &'t [u8] {
         let mut length = 0;
         for (&byte, place) in text.iter().zip(&mut self.bytes[self.len..]) {
-            if !is_word(byte) {
+            if !is_like_that(byte) {
                 break;
             }
             *place = byte;

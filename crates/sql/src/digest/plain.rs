@@ -125,7 +125,7 @@ impl Plain<'_, '_, '_> {
 
     fn word(&mut self, first: u8) {
         self.settle(first);
-        let word = self.page.push_word(&self.text[self.at..]);
+        let word = self.page.push_while(&self.text[self.at..], is_word);
         self.at += word.len();
         self.last = word.last().copied().unwrap_or(first);
     }
