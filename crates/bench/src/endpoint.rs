@@ -15,6 +15,8 @@ use crate::BenchError;
 use crate::cpu_time::processes_of_group;
 
 const READY_WITHIN: Duration = Duration::from_secs(60);
+/// How often threads are pinned that may end meanwhile.
+const PIN_ATTEMPTS: u32 = 10;
 
 /// What a measurement can be pointed at.
 #[derive(Debug)]
@@ -93,17 +95,24 @@ impl Endpoint {
 
 /// Pins all threads of a process to `cores`; `what` is said when that fails.
 pub(crate) fn pin_process(process: u32, cores: &str, what: &str) -> Result<(), BenchError> {
-    let output = Command::new("taskset")
-        .args(["--all-tasks", "--cpu-list", "--pid", cores, &process.to_string()])
-        .output()
-        .map_err(BenchError::io("taskset (Debian: apt-get install util-linux)"))?;
-    if output.status.success() {
-        return Ok(());
+    let mut attempts = 0;
+    loop {
+        attempts += 1;
+        let output = Command::new("taskset")
+            .args(["--all-tasks", "--cpu-list", "--pid", cores, &process.to_string()])
+            .output()
+            .map_err(BenchError::io("taskset (Debian: apt-get install util-linux)"))?;
+        if output.status.success() {
+            return Ok(());
+        }
+        let output = String::from_utf8_lossy(&output.stderr).into_owned();
+        // A thread that ends while they are listed.
+        if output.contains("No such process") && attempts < PIN_ATTEMPTS {
+            continue;
+        }
+        let what = what.to_owned();
+        return Err(BenchError::Output { what, output });
     }
-    Err(BenchError::Output {
-        what: what.to_owned(),
-        output: String::from_utf8_lossy(&output.stderr).into_owned(),
-    })
 }
 
 /// Reads to the end, so that the process never waits for a full pipe, whether or not somebody listens.
