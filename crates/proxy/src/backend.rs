@@ -1,11 +1,11 @@
 //! A connection to a server: what is known of its state, and exchanges that its session does not see.
 
+mod dial;
 mod exchange;
 mod reset;
 
 use std::io;
-use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
-use std::path::Path;
+use std::net::IpAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -20,18 +20,17 @@ use shardwright_wire::{
 };
 use tokio::sync::OwnedSemaphorePermit;
 
+pub(crate) use self::dial::dial;
 use self::reset::Ahead;
 use crate::backend_statements::BackendStatements;
 use crate::channel::{Channel, Frame, ReadError, Scratch};
 use crate::clock::Clock;
 use crate::counted::Counted;
-use crate::event_loop::{TcpStream, UnixStream};
 use crate::insert_id::{InsertId, Loss};
 use crate::members::MemberRuntime;
 use crate::pool_key::PoolKey;
 use crate::reading::is_read_in;
 use crate::set_names::SetNames;
-use crate::socket::Socket;
 use crate::tls::Loaded;
 
 /// Capabilities of a client that its backend connections must have too, because they change answers.
@@ -190,36 +189,6 @@ struct LoggedIn {
     greeting: Greeting,
     status: StatusFlags,
     capabilities: CapabilityFlags,
-}
-
-/// A connection to a server, before its greeting; to `at`, or to where its host leads.
-pub(crate) async fn dial(member: &MemberRuntime, at: Option<IpAddr>, clock: &Clock) -> io::Result<Socket> {
-    if member.port == 0 {
-        let socket = Path::new(&member.host);
-        return Ok(Socket::Unix(UnixStream::connect(socket).await?));
-    }
-    let mut failure = io::ErrorKind::NotFound.into();
-    for address in addresses(member, at, clock).await? {
-        match TcpStream::connect(address).await {
-            Ok(stream) => {
-                stream.set_nodelay(true)?;
-                return Ok(Socket::Tcp(stream));
-            }
-            Err(error) => failure = error,
-        }
-    }
-    Err(failure)
-}
-
-/// Where a member's host leads, unless that is said. A name is looked up on a thread that may wait.
-async fn addresses(member: &MemberRuntime, at: Option<IpAddr>, clock: &Clock) -> io::Result<Vec<SocketAddr>> {
-    let port = member.port;
-    if let Some(address) = at.or_else(|| member.host.parse().ok()) {
-        return Ok(vec![SocketAddr::new(address, port)]);
-    }
-    let host = member.host.clone();
-    let looked_up = clock.aside(move || (host.as_str(), port).to_socket_addrs().map(Vec::from_iter));
-    looked_up.await.map_err(io::Error::other)?
 }
 
 impl Connect<'_> {
@@ -383,14 +352,14 @@ async fn login_packet(channel: &mut Channel, frame: &mut Frame) -> Result<(), Co
 impl Backend {
     /// A connection that is not logged in anywhere.
     pub(crate) fn for_tests(
-        stream: UnixStream,
+        stream: crate::event_loop::UnixStream,
         member: Arc<MemberRuntime>,
         permit: OwnedSemaphorePermit,
         key: PoolKey,
         scratch: Scratch,
     ) -> Self {
         Self {
-            channel: Channel::new(Socket::Unix(stream), scratch),
+            channel: Channel::new(crate::socket::Socket::Unix(stream), scratch),
             scanner: ResponseScanner::new(BASE),
             member,
             serial: 0,

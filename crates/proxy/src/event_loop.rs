@@ -33,7 +33,7 @@ use self::tasks::{ALARM, Alarm, Tasks};
 pub(crate) use self::hosted::hosted;
 pub(crate) use self::incoming::Incoming;
 pub(crate) use self::streams::{TcpStream, UnixStream};
-pub(crate) use self::tasks::{Ended, spawn};
+pub(crate) use self::tasks::{Ended, spawn, spawn_told};
 
 /// Sockets that one question to the system may tell of.
 const EVENTS: usize = 128;
@@ -41,6 +41,7 @@ const EVENTS: usize = 128;
 const ALLOWANCE: u32 = 128;
 /// Tasks that run before the sockets are looked at again.
 const TASKS_IN_TURN: usize = 64;
+
 thread_local! {
     static HERE: OnceCell<Rc<EventLoop>> = const { OnceCell::new() };
 }
@@ -76,21 +77,44 @@ pub(crate) fn start() -> io::Result<()> {
 /// Runs a task and those that it starts, on this thread alone, until it ends. Those that are left end with it.
 ///
 /// # Errors
-/// The loop cannot be made, or the system does not tell of sockets any more.
+/// The task has panicked, the loop cannot be made, or the system does not tell of sockets any more.
 pub(crate) fn run(task: impl Future<Output = ()> + 'static) -> io::Result<()> {
     start()?;
     let here = here()?;
-    let is_over = Rc::new(Cell::new(false));
-    let ends = is_over.clone();
+    let end = Rc::new(Cell::new(End::NotYet));
+    let ends = Ends(end.clone());
     here.tasks.spawn(async move {
         task.await;
-        ends.set(true);
+        ends.0.set(End::Well);
     });
     here.is_turning.set(true);
-    let turned = here.turn_until(&is_over);
+    let turned = here.turn_until(&end);
+    let how = end.get();
     here.tasks.end_all();
     here.is_turning.set(false);
-    turned
+    match how {
+        End::ByPanic => Err(io::Error::other("the thread's task has panicked")),
+        End::NotYet | End::Well => turned,
+    }
+}
+
+/// How the task ended that a thread is there for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum End {
+    NotYet,
+    Well,
+    ByPanic,
+}
+
+/// Notes the end that a task does not come to by itself.
+struct Ends(Rc<Cell<End>>);
+
+impl Drop for Ends {
+    fn drop(&mut self) {
+        if self.0.get() == End::NotYet {
+            self.0.set(End::ByPanic);
+        }
+    }
 }
 
 fn here() -> io::Result<Rc<EventLoop>> {
@@ -116,10 +140,10 @@ impl EventLoop {
         })
     }
 
-    fn turn_until(&self, is_over: &Cell<bool>) -> io::Result<()> {
+    fn turn_until(&self, end: &Cell<End>) -> io::Result<()> {
         loop {
             self.run_tasks();
-            if is_over.get() {
+            if end.get() != End::NotYet {
                 return Ok(());
             }
             self.look(match self.tasks.are_ready() {

@@ -42,8 +42,8 @@ struct Task {
 /// What wakes a task.
 struct WakesTask {
     place: usize,
-    /// It is among those that are ready. Only its own thread looks at this.
-    is_ready: AtomicBool,
+    /// It is among those that are ready.
+    is_ready: OwnThreadsFlag,
     alarm: Arc<Alarm>,
 }
 
@@ -57,17 +57,24 @@ pub(super) struct Alarm {
 pub(crate) type Ended = oneshot::Receiver<()>;
 
 /// Starts a task on this thread's loop.
-pub(crate) fn spawn(future: impl Future<Output = ()> + 'static) -> Ended {
-    let (ends, ended) = oneshot::channel();
-    let here = super::here();
-    match here {
-        Ok(here) => here.tasks.spawn(async move {
-            future.await;
-            // Who does not wait for it has dropped the other end.
-            let _unheard = ends.send(());
-        }),
+pub(crate) fn spawn(future: impl Future<Output = ()> + 'static) {
+    match super::here() {
+        Ok(here) => {
+            here.tasks.spawn(future);
+            here.rouse();
+        }
         Err(error) => tracing::error!(%error, "a task was not started"),
     }
+}
+
+/// The same; its end is told. Such a task takes twice the room: what waits for a future has it beside what it was given.
+pub(crate) fn spawn_told(future: impl Future<Output = ()> + 'static) -> Ended {
+    let (ends, ended) = oneshot::channel();
+    spawn(async move {
+        future.await;
+        // Who does not wait for it has dropped the other end.
+        let _unheard = ends.send(());
+    });
     ended
 }
 
@@ -91,7 +98,7 @@ impl Tasks {
             let place = entry.key();
             let wakes = Arc::new(WakesTask {
                 place,
-                is_ready: AtomicBool::new(false),
+                is_ready: OwnThreadsFlag::default(),
                 alarm: self.alarm.clone(),
             });
             entry.insert(Rc::new(Task {
@@ -130,10 +137,14 @@ impl Tasks {
 
     /// A place may have another task by now, which finds then that nothing has changed for it.
     fn make_ready(&self, place: usize) {
-        let tasks = self.tasks.borrow();
-        let was_ready = |task: &Rc<Task>| task.wakes.is_ready.swap_locally(true);
-        if tasks.get(place).is_some_and(|task| !was_ready(task)) {
-            self.ready.borrow_mut().push_back(place);
+        if let Some(task) = self.tasks.borrow().get(place) {
+            self.woken_here(&task.wakes);
+        }
+    }
+
+    fn woken_here(&self, task: &WakesTask) {
+        if !task.is_ready.replace(true) {
+            self.ready.borrow_mut().push_back(task.place);
         }
     }
 
@@ -148,15 +159,14 @@ impl Tasks {
     }
 }
 
-/// For a value that only one thread looks at: without the price of an atomic operation.
-trait SwapLocally {
-    fn swap_locally(&self, value: bool) -> bool;
-}
+/// A flag that only the task's own thread looks at, though others have it too: without the price of an atomic exchange.
+#[derive(Default)]
+struct OwnThreadsFlag(AtomicBool);
 
-impl SwapLocally for AtomicBool {
-    fn swap_locally(&self, value: bool) -> bool {
-        let before = self.load(Ordering::Relaxed);
-        self.store(value, Ordering::Relaxed);
+impl OwnThreadsFlag {
+    fn replace(&self, value: bool) -> bool {
+        let before = self.0.load(Ordering::Relaxed);
+        self.0.store(value, Ordering::Relaxed);
         before
     }
 }
@@ -164,7 +174,7 @@ impl SwapLocally for AtomicBool {
 impl Task {
     /// Runs as far as it goes; whether it has ended. A panic ends this task alone: what it has is dropped on the way.
     fn run(&self) -> bool {
-        self.wakes.is_ready.swap_locally(false);
+        self.wakes.is_ready.replace(false);
         let mut future = self.future.borrow_mut();
         let Some(running) = &mut *future else { return true };
         let mut cx = Context::from_waker(&self.waker);
@@ -207,14 +217,6 @@ impl Wake for WakesTask {
         });
         if !woken_here.unwrap_or(false) {
             self.alarm.wake(self.place);
-        }
-    }
-}
-
-impl Tasks {
-    fn woken_here(&self, task: &WakesTask) {
-        if !task.is_ready.swap_locally(true) {
-            self.ready.borrow_mut().push_back(task.place);
         }
     }
 }

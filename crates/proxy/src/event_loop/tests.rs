@@ -1,3 +1,5 @@
+//! What a loop of one's own must do that tokio did.
+
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{Read, Write};
@@ -107,7 +109,7 @@ fn a_task_that_always_finds_something_lets_others_run() {
         theirs.write_all(&[7; 4096]).unwrap();
         let others = Rc::new(Cell::new(0));
         let counts = others.clone();
-        let _counting = spawn(async move {
+        spawn(async move {
             loop {
                 counts.set(counts.get() + 1);
                 yield_once().await;
@@ -163,14 +165,14 @@ fn a_panic_ends_its_task_alone_and_is_seen_by_what_the_task_has() {
     let how = on_a_loop(|| async {
         let how = Rc::new(RefCell::new(Vec::new()));
         let dropped = Dropped(how.clone());
-        let ended = spawn(async move {
+        let ended = spawn_told(async move {
             let _kept = dropped;
             yield_once().await;
             panic!("a session that panics");
         });
         assert!(ended.await.is_err(), "it has not come to its end");
         let dropped = Dropped(how.clone());
-        let ended = spawn(async move { drop(dropped) });
+        let ended = spawn_told(async move { drop(dropped) });
         ended.await.unwrap();
         how.take()
     });
@@ -178,11 +180,21 @@ fn a_panic_ends_its_task_alone_and_is_seen_by_what_the_task_has() {
 }
 
 #[test]
+fn a_thread_whose_own_task_panics_says_so() {
+    let ended =
+        thread::spawn(|| run(async { panic!("a worker that panics") }).map_err(|error| error.to_string()));
+    assert_eq!(
+        ended.join().unwrap(),
+        Err("the thread's task has panicked".to_owned())
+    );
+}
+
+#[test]
 fn tasks_that_are_left_end_with_the_loop() {
     let (ends, ended) = std::sync::mpsc::channel::<()>();
     on_a_loop(move || async move {
         let (ours, theirs) = UnixStream::pair_of_tests();
-        let _left = spawn(async move {
+        spawn(async move {
             let _kept = (ends, theirs);
             let mut ours = ours;
             let _nothing = ours.read(&mut [0; 1]).await;
@@ -262,7 +274,7 @@ async fn a_loop_is_turned_by_a_runtime_that_has_the_thread() {
     let answered = Rc::new(Cell::new(false));
     let answers = answered.clone();
     let (mut ours, mut theirs) = UnixStream::pair_of_tests();
-    let ended = spawn(async move {
+    let ended = spawn_told(async move {
         let mut byte = [0];
         ours.read_exact(&mut byte).await.unwrap();
         answers.set(true);
@@ -270,7 +282,7 @@ async fn a_loop_is_turned_by_a_runtime_that_has_the_thread() {
     hosting(async {
         let (told, hears) = oneshot::channel::<()>();
         // Started by somebody else's task, and woken by it.
-        let heard = spawn(async move { hears.await.unwrap() });
+        let heard = spawn_told(async move { hears.await.unwrap() });
         told.send(()).unwrap();
         heard.await.unwrap();
         theirs.write_all(b"x").unwrap();

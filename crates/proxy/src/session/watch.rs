@@ -68,7 +68,7 @@ impl Watch<'_> {
 /// Ends what a server does.
 pub(super) fn end(worker: &Rc<Worker>, user: &Arc<UserEntry>, target: Target, order: KillOrder) -> Ended {
     let (worker, user) = (worker.clone(), user.clone());
-    event_loop::spawn(async move {
+    event_loop::spawn_told(async move {
         let scope = order.scope;
         let killed = match target.kill(&worker, &user, scope).await {
             Ok(()) => Killed::Done,
