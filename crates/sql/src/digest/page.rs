@@ -36,21 +36,6 @@ impl<'b> Page<'b> {
         self.len += 1;
     }
 
-    /// Copies the bytes that `text` begins with, as long as they are like that, and gives them.
-    #[inline]
-    pub(super) fn push_while<'t>(&mut self, text: &'t [u8], is_like_that: impl Fn(u8) -> bool) -> &'t [u8] {
-        let mut length = 0;
-        for (&byte, place) in text.iter().zip(&mut self.bytes[self.len..]) {
-            if !is_like_that(byte) {
-                break;
-            }
-            *place = byte;
-            length += 1;
-        }
-        self.len += length;
-        &text[..length]
-    }
-
     pub(super) fn last(&self) -> Option<u8> {
         self.bytes[..self.len].last().copied()
     }

@@ -125,9 +125,16 @@ impl Plain<'_, '_, '_> {
 
     fn word(&mut self, first: u8) {
         self.settle(first);
-        let word = self.page.push_while(&self.text[self.at..], is_word);
-        self.at += word.len();
-        self.last = word.last().copied().unwrap_or(first);
+        let mut byte = first;
+        loop {
+            self.page.push(byte);
+            self.last = byte;
+            self.at += 1;
+            match self.text.get(self.at) {
+                Some(&next) if is_word(next) => byte = next,
+                _ => return,
+            }
+        }
     }
 
     /// A blank, unless there is one already, or nothing before it.
