@@ -180,3 +180,22 @@ fn check_free(path: &Path) -> io::Result<()> {
         },
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::net::TcpStream;
+
+    use super::*;
+
+    #[test]
+    fn accepted_connections_send_small_packets_at_once() {
+        let bound = Bound::new(&Place::Tcp(SocketAddr::from(([127, 0, 0, 1], 0))), None).unwrap();
+        let _client = TcpStream::connect(bound.address.unwrap()).unwrap();
+        let Listening::Tcp(listener) = &bound.listening else {
+            panic!("a TCP listener");
+        };
+        // It does not block, and the connection is there: connecting has returned.
+        let (accepted, _) = listener.accept().unwrap();
+        assert!(accepted.nodelay().unwrap());
+    }
+}

@@ -22,7 +22,9 @@ use std::cell::{Cell, OnceCell, RefCell};
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::mpsc;
 use std::task::{Context, Poll, Waker};
+use std::thread::JoinHandle;
 
 use nix::errno::Errno;
 use nix::sys::epoll::{Epoll, EpollCreateFlags, EpollEvent, EpollTimeout};
@@ -115,6 +117,30 @@ impl Drop for Ends {
             self.0.set(End::ByPanic);
         }
     }
+}
+
+/// Starts a thread that runs a task on a loop of its own; see [`run`]. When this returns, the loop is there.
+///
+/// # Errors
+/// The thread cannot be started, or its loop cannot be made.
+pub(crate) fn run_on_a_thread<F: Future<Output = ()> + 'static>(
+    name: String,
+    task: impl FnOnce() -> F + Send + 'static,
+) -> io::Result<JoinHandle<()>> {
+    let (made, is_made) = mpsc::channel();
+    let thread = std::thread::Builder::new().name(name.clone()).spawn(move || {
+        let result = start();
+        let is_useless = result.is_err();
+        if made.send(result).is_err() || is_useless {
+            return;
+        }
+        if let Err(error) = run(task()) {
+            tracing::error!(thread = name, %error, "a thread has ended");
+        }
+    })?;
+    let ended = |_| io::Error::other("the thread has ended");
+    is_made.recv().map_err(ended)??;
+    Ok(thread)
 }
 
 fn here() -> io::Result<Rc<EventLoop>> {

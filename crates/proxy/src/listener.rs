@@ -48,9 +48,7 @@ impl Accept for Acceptors {
             address: address.clone(),
             listening,
         };
-        let thread = std::thread::Builder::new()
-            .name("acceptor".to_owned())
-            .spawn(move || accepting.run_on_this_thread(followed))?;
+        let thread = event_loop::run_on_a_thread("acceptor".to_owned(), || accepting.run(followed))?;
         Ok(Acceptor {
             thread,
             state,
@@ -103,38 +101,27 @@ struct Accepting {
 }
 
 impl Accepting {
-    fn run_on_this_thread(self, state: watch::Receiver<State>) {
-        let place = self.address.load_full();
-        let ended = event_loop::run(async move {
-            if let Err(error) = self.run(state).await {
-                tracing::error!(host = place.host, port = place.port, %error, "a listener is deaf");
-            }
-        });
-        if let Err(error) = ended {
-            tracing::error!(%error, "a listener has ended");
-        }
-    }
-
-    async fn run(self, mut state: watch::Receiver<State>) -> io::Result<()> {
+    async fn run(self, mut state: watch::Receiver<State>) {
         let opened = state.wait_for(|state| *state != State::Waiting).await;
         if !opened.is_ok_and(|state| *state == State::Open) {
-            return Ok(());
+            return;
         }
         let mut reserve = Reserve::new();
         loop {
-            let error = {
-                let incoming = Incoming::at(&self.listening)?;
-                tokio::select! {
-                    error = self.accept(&incoming) => error,
-                    _ = state.changed() => return Ok(()),
-                }
+            let error = tokio::select! {
+                error = self.accept() => error,
+                _ = state.changed() => return,
             };
             self.could_not(&error, &mut reserve).await;
         }
     }
 
     /// Accepts until that fails.
-    async fn accept(&self, incoming: &Incoming<'_, Listening>) -> io::Error {
+    async fn accept(&self) -> io::Error {
+        let incoming = match Incoming::at(&self.listening) {
+            Ok(incoming) => incoming,
+            Err(error) => return error,
+        };
         loop {
             poll_fn(|cx| incoming.poll(cx)).await;
             match self.listening.accept() {

@@ -4,7 +4,6 @@ use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::mpsc as std_mpsc;
 use std::thread::JoinHandle;
 
 use tokio::sync::mpsc;
@@ -26,23 +25,10 @@ pub(crate) fn start(shared: Arc<Shared>, number: usize) -> io::Result<(WorkerHan
     let (sender, receiver) = mpsc::unbounded_channel();
     let load = Arc::new(AtomicUsize::new(0));
     let handle = WorkerHandle::new(sender, load.clone());
-    // The loop is made on its thread; who starts it waits for that.
-    let (made, is_made) = std_mpsc::channel();
-    let thread = std::thread::Builder::new()
-        .name(format!("worker-{number}"))
-        .spawn(move || {
-            let result = event_loop::start();
-            let is_useless = result.is_err();
-            if made.send(result).is_err() || is_useless {
-                return;
-            }
-            let worker = Rc::new(Worker::new(shared, number, u64::from_le_bytes(seed)));
-            if let Err(error) = event_loop::run(run(worker, receiver, load)) {
-                tracing::error!(%error, "a worker has ended");
-            }
-        })?;
-    let ended = || io::Error::other("the thread of a worker has ended");
-    is_made.recv().map_err(|_| ended())??;
+    let thread = event_loop::run_on_a_thread(format!("worker-{number}"), move || {
+        let worker = Rc::new(Worker::new(shared, number, u64::from_le_bytes(seed)));
+        run(worker, receiver, load)
+    })?;
     Ok((handle, thread))
 }
 
