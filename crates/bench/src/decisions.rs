@@ -119,6 +119,7 @@ fn measure(configuration: &Arc<Configuration>, shards: u32) -> Measured {
 fn session() -> SessionView<'static> {
     SessionView {
         user: "app",
+        user_position: Some(0),
         schema: Some("app"),
         ..SessionView::default()
     }

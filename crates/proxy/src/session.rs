@@ -284,6 +284,7 @@ impl Session {
         let listener = &self.listener;
         SessionView {
             user: &self.login.user.name,
+            user_position: Some(self.login.user.position),
             schema: self.settings.schema.as_deref(),
             client_addr: Some(&self.login.client_ip),
             listener: Some((listener.host.as_str(), listener.port)),

@@ -27,6 +27,8 @@ pub(crate) type Router = shardwright_routing::RoutingTable;
 #[derive(Debug)]
 pub(crate) struct UserEntry {
     pub(crate) name: Arc<str>,
+    /// Where it stands in [`Configuration::users`].
+    pub(crate) position: u32,
     pub(crate) user: User,
     /// `None`: the secret cannot be resolved, so nobody gets in.
     pub(crate) credentials: Option<Credentials>,
@@ -314,7 +316,7 @@ fn users(
     context: &BuildContext<'_>,
     problems: &mut Vec<Problem>,
 ) -> FxHashMap<Arc<str>, Arc<UserEntry>> {
-    let mut entry = |user: &User| {
+    let mut entry = |(position, user): (u32, &User)| {
         let credentials = Credentials::resolve(user.password.as_ref(), context.allow_secret_commands);
         let credentials = credentials
             .map_err(|error| problems.push(Problem::new(user.address.as_str(), error.to_string())))
@@ -329,12 +331,13 @@ fn users(
         let name: Arc<str> = Arc::from(user.name.as_str());
         let entry = UserEntry {
             name: name.clone(),
+            position,
             user: user.clone(),
             credentials,
         };
         (name, Arc::new(entry))
     };
-    configuration.users.iter().map(&mut entry).collect()
+    (0..).zip(&configuration.users).map(&mut entry).collect()
 }
 
 fn hostgroups(

@@ -7,8 +7,8 @@
 use std::borrow::Cow;
 
 use shardwright_rules::{
-    Body, CommentForm, Configuration, Destination, Dispatch, Effects, Finder, Hits, HostgroupId, KeyKind,
-    KeyRef, MapStep, NativeStep, Outcome, SentAs, SessionView, Statement, Throttled,
+    Besides, Body, CommentForm, Configuration, Destination, Dispatch, Effects, Finder, Hits, HostgroupId,
+    KeyKind, KeyRef, MapStep, NativeStep, Outcome, SentAs, SessionView, Statement, Throttled,
 };
 use shardwright_sql::StatementClass;
 use shardwright_sql::annotation::{KNOWN_KEYS, annotations_in};
@@ -32,7 +32,8 @@ pub(crate) struct Direct {
     form: comment::CommentForm,
     /// A read/write policy sees the statements too. It leaves all but provable reads where they are.
     reads_may_leave: bool,
-    effects: Effects,
+    /// `None` where the rules ask for none.
+    effects: Option<Box<Effects>>,
     /// The rules that match.
     hits: [u32; MOST_HITS],
     hits_len: usize,
@@ -103,7 +104,7 @@ impl Direct {
             word: word.into(),
             form,
             reads_may_leave,
-            effects,
+            effects: (effects != Effects::NONE).then(|| Box::new(effects)),
             hits,
             hits_len,
         })
@@ -155,29 +156,20 @@ impl Direct {
         values.next().is_none().then_some(value)
     }
 
-    #[inline]
-    fn effects(&self) -> Effects {
-        match self.effects.throttles.is_empty() {
-            // Without what lies on the heap, the rest is copied as it stands.
-            true => Effects {
-                throttles: Vec::new(),
-                ..self.effects
-            },
-            false => self.effects.clone(),
-        }
-    }
-
     /// What becomes of a statement whose key is on the cluster with this writer.
     #[inline]
     pub(crate) fn dispatch(&self, writer: HostgroupId) -> Dispatch {
         Dispatch {
-            outcome: Outcome::Route(Destination {
-                hostgroup: writer,
-                is_on_shard: true,
-                rewritten: None,
-                backend_schema: None,
-                effects: self.effects(),
-                assumed: Vec::new(),
+            outcome: Outcome::Route(match &self.effects {
+                None => Destination::plain(writer, true),
+                Some(effects) => Destination::new(
+                    writer,
+                    true,
+                    Besides {
+                        effects: Effects::clone(effects),
+                        ..Besides::NOTHING
+                    },
+                ),
             }),
             hits: Hits::from_slice(&self.hits[..self.hits_len]),
         }
@@ -252,6 +244,7 @@ mod tests {
 
     const SESSION: SessionView<'_> = SessionView {
         user: "app",
+        user_position: None,
         schema: None,
         client_addr: None,
         listener: None,

@@ -55,7 +55,9 @@ pub struct RoutingTable {
     asked: AtomicU32,
     /// By position of the map's rule.
     shards: Vec<Option<Box<ShardIndex>>>,
-    users: FxHashMap<String, KnownUser>,
+    /// By position in [`Configuration::users`].
+    users: Box<[KnownUser]>,
+    user_positions: FxHashMap<String, usize>,
     clusters: FxHashMap<Arc<str>, usize>,
     cluster_of: FxHashMap<HostgroupId, usize>,
     /// By schema and flag, then by user.
@@ -65,8 +67,6 @@ pub struct RoutingTable {
 
 #[derive(Debug)]
 struct KnownUser {
-    /// Position in [`Configuration::users`].
-    position: usize,
     direct: Option<Box<Direct>>,
     unruled: Option<Unruled>,
 }
@@ -150,14 +150,12 @@ impl RoutingTable {
             rows.entry(row.username.clone()).or_insert(position);
         }
         let chains = Chains::of(&configuration.graph);
-        let mut users = FxHashMap::default();
-        for (position, user) in configuration.users.iter().enumerate() {
-            users.entry(user.name.clone()).or_insert_with(|| KnownUser {
-                position,
-                direct: Direct::of(&configuration, &shards, chains.of_flag_0(), &user.name).map(Box::new),
-                unruled: Unruled::of(&configuration, chains.of_flag_0(), user),
-            });
-        }
+        let known = |user: &User| KnownUser {
+            direct: Direct::of(&configuration, &shards, chains.of_flag_0(), &user.name).map(Box::new),
+            unruled: Unruled::of(&configuration, chains.of_flag_0(), user),
+        };
+        let users = configuration.users.iter().map(known).collect();
+        let user_positions = first_positions(configuration.users.iter().map(|user| user.name.clone()));
         Self {
             patterns,
             chains,
@@ -168,6 +166,7 @@ impl RoutingTable {
             asked: AtomicU32::new(0),
             shards,
             users,
+            user_positions,
             clusters,
             cluster_of,
             fast_routes,
@@ -218,7 +217,7 @@ impl RoutingTable {
     /// Where `statement` of `session` goes, without names: what [`RoutingTable::decide`] answers, as a proxy needs it.
     pub fn dispatch(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Dispatch {
         match self.shortly(session, statement) {
-            Some(dispatch) => dispatch,
+            Some(short) => short.dispatch(),
             None => self.at_length(session, statement),
         }
     }
@@ -236,8 +235,8 @@ impl RoutingTable {
         statement: &Statement<'_>,
         recollection: &Recollection<'t>,
     ) -> Dispatch {
-        if let Some(dispatch) = self.shortly(session, statement) {
-            return dispatch;
+        if let Some(short) = self.shortly(session, statement) {
+            return short.dispatch();
         }
         let recall = Recall::new(self, session, recollection, true);
         decide(&recall, session, statement, Detail::Dispatch).into()
@@ -245,23 +244,50 @@ impl RoutingTable {
 
     /// A short way, where the statement takes one.
     #[inline(always)]
-    fn shortly(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Option<Dispatch> {
-        let known = self.users.get(session.user)?;
+    fn shortly(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Option<Short<'_>> {
+        let known = self.known_user(session)?;
         if !direct::is_usual(session) {
             return None;
         }
         if let Some(unruled) = known.unruled {
-            return Unruled::takes(statement).then(|| unruled.dispatch());
+            return Unruled::takes(statement).then_some(Short::Unruled(unruled));
         }
         let direct = known.direct.as_deref()?;
         let key = direct.key(statement)?;
         let shards = self.shards.get(direct.map)?.as_deref()?;
-        Some(direct.dispatch(shards.writer(&key)?))
+        Some(Short::Direct(direct, shards.writer(&key)?))
+    }
+
+    #[inline]
+    fn known_user(&self, session: &SessionView<'_>) -> Option<&KnownUser> {
+        let users = &self.configuration.users;
+        let told = session.user_position.map(|position| position as usize);
+        let is_there = |&position: &usize| users.get(position).is_some_and(|user| user.name == session.user);
+        match told.filter(is_there) {
+            Some(position) => self.users.get(position),
+            None => self.users.get(*self.user_positions.get(session.user)?),
+        }
     }
 
     /// Where `statement` of `session` goes, and why.
     pub fn explain(&self, session: &SessionView<'_>, statement: &Statement<'_>) -> Decision {
         self.walk(session, statement, Detail::Path)
+    }
+}
+
+/// A short way, and where it leads.
+enum Short<'t> {
+    Unruled(Unruled),
+    Direct(&'t Direct, HostgroupId),
+}
+
+impl Short<'_> {
+    #[inline(always)]
+    fn dispatch(self) -> Dispatch {
+        match self {
+            Self::Unruled(unruled) => unruled.dispatch(),
+            Self::Direct(direct, writer) => direct.dispatch(writer),
+        }
     }
 }
 
@@ -326,9 +352,9 @@ impl Index for RoutingTable {
     }
 
     fn user(&self, name: &str) -> Option<&User> {
-        self.users
+        self.user_positions
             .get(name)
-            .map(|known| &self.configuration.users[known.position])
+            .map(|&position| &self.configuration.users[position])
     }
 
     fn cluster(&self, name: &str) -> Option<&Cluster> {

@@ -4,7 +4,7 @@
 //! too; what it asks of the session has its usual answers ([`crate::direct::is_usual`]), or the walk tells.
 
 use shardwright_rules::{
-    Body, Configuration, Destination, Dispatch, Effects, Hits, HostgroupId, Outcome, SentAs, Statement, User,
+    Body, Configuration, Destination, Dispatch, Hits, HostgroupId, Outcome, SentAs, Statement, User,
 };
 use shardwright_sql::annotation::{Annotation, annotations_in};
 
@@ -47,16 +47,10 @@ impl Unruled {
                 .is_none_or(|comment| !annotations_in(&comment.text).any(is_known))
     }
 
+    #[inline]
     pub(crate) fn dispatch(self) -> Dispatch {
         Dispatch {
-            outcome: Outcome::Route(Destination {
-                hostgroup: self.0,
-                is_on_shard: false,
-                rewritten: None,
-                backend_schema: None,
-                effects: Effects::default(),
-                assumed: Vec::new(),
-            }),
+            outcome: Outcome::Route(Destination::plain(self.0, false)),
             hits: Hits::new(),
         }
     }

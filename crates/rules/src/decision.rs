@@ -129,6 +129,13 @@ pub struct Destination {
     pub hostgroup: HostgroupId,
     /// A map placed it on a shard.
     pub is_on_shard: bool,
+    /// Nothing is there where it is what most statements have.
+    besides: Option<Box<Besides>>,
+}
+
+/// What a statement has on its way besides its hostgroup.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Besides {
     /// As in [`Route::rewritten`].
     pub rewritten: Option<Vec<u8>>,
     /// As in [`Route::backend_schema`].
@@ -139,16 +146,52 @@ pub struct Destination {
     pub assumed: Vec<AssumedTable>,
 }
 
+impl Besides {
+    /// Most statements go as they are.
+    pub const NOTHING: Self = Self {
+        rewritten: None,
+        backend_schema: None,
+        effects: Effects::NONE,
+        assumed: Vec::new(),
+    };
+}
+
+impl Destination {
+    /// A statement goes there with what there is besides.
+    pub fn new(hostgroup: HostgroupId, is_on_shard: bool, besides: Besides) -> Self {
+        Self {
+            besides: (besides != Besides::NOTHING).then(|| Box::new(besides)),
+            ..Self::plain(hostgroup, is_on_shard)
+        }
+    }
+
+    /// A statement goes there as it is.
+    #[inline]
+    pub fn plain(hostgroup: HostgroupId, is_on_shard: bool) -> Self {
+        Self {
+            hostgroup,
+            is_on_shard,
+            besides: None,
+        }
+    }
+
+    /// What there is besides.
+    #[inline]
+    pub fn besides(&self) -> &Besides {
+        static NOTHING: Besides = Besides::NOTHING;
+        self.besides.as_deref().unwrap_or(&NOTHING)
+    }
+}
+
 impl From<Route> for Destination {
     fn from(route: Route) -> Self {
-        Self {
-            hostgroup: route.hostgroup,
-            is_on_shard: route.shard.is_some(),
+        let besides = Besides {
             rewritten: route.rewritten,
             backend_schema: route.backend_schema,
             effects: route.effects,
             assumed: route.assumed,
-        }
+        };
+        Self::new(route.hostgroup, route.shard.is_some(), besides)
     }
 }
 
@@ -169,7 +212,7 @@ impl From<Decision> for Dispatch {
 }
 
 /// Effects on a statement that is sent; `None` where no rule said anything.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
 pub struct Effects {
     /// Pause before it is sent, ms.
     pub delay_ms: Option<u32>,
@@ -197,7 +240,28 @@ pub struct Effects {
     pub throttles: Vec<Throttled>,
 }
 
+impl Default for Effects {
+    fn default() -> Self {
+        Self::NONE
+    }
+}
+
 impl Effects {
+    /// No rule said anything.
+    pub const NONE: Self = Self {
+        delay_ms: None,
+        multiplex: None,
+        cache_ttl_ms: None,
+        cache_empty_result: None,
+        timeout_ms: None,
+        retries: None,
+        next_query_flag_in: None,
+        mirror_hostgroup: None,
+        log: None,
+        causal: false,
+        throttles: Vec::new(),
+    };
+
     /// The pause that does not depend on a signal, ms.
     #[must_use]
     pub fn certain_delay_ms(&self) -> Option<u32> {

@@ -39,7 +39,7 @@ pub use chains::Chains;
 pub use configuration::{Configuration, FORMAT_VERSION, ON_CLIENT_GONE};
 pub use decide::{BrokenPattern, PatternColumn, remainder};
 pub use decision::{
-    AssumedTable, Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Route, Step,
+    AssumedTable, Besides, Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Route, Step,
 };
 pub use digests::{GROUPING_LIMITS, changes_digests};
 pub use evaluator::Evaluator;

@@ -7,6 +7,8 @@ use crate::HostgroupId;
 pub struct SessionView<'a> {
     /// Name that the client logged in with.
     pub user: &'a str,
+    /// Where that user stands in [`crate::Configuration::users`], if somebody has looked: it spares the search. The name counts.
+    pub user_position: Option<u32>,
     /// Current schema; `None` where none was named: the engine may have one for that
     /// ([`crate::Configuration::default_schema`]).
     pub schema: Option<&'a str>,

@@ -128,6 +128,7 @@ impl Simulated {
     pub(crate) fn view<'s>(&'s self, step: &'s Step<'_>) -> SessionView<'s> {
         SessionView {
             user: step.user,
+            user_position: None,
             schema: self.schema_of(step.command),
             client_addr: step.client,
             listener: self.listener.as_ref().map(|(bind, port)| (bind.as_str(), *port)),

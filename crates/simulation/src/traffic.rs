@@ -12,7 +12,8 @@ use std::sync::Arc;
 use shardwright_routing::{Recollection, RoutingTable, moved};
 use shardwright_rules::decide::Index;
 use shardwright_rules::{
-    Chains, Configuration, Dispatch, HostgroupId, Outcome, SentAs, SessionView, Statement,
+    Besides, Chains, Configuration, Destination as Routed, Dispatch, HostgroupId, Outcome, SentAs,
+    SessionView, Statement,
 };
 use shardwright_sql::LexMode;
 
@@ -181,11 +182,15 @@ impl Side {
             return prepared;
         };
         let engine = &self.configuration.engine.profile().prepared;
-        let kept = engine.kept(route.rewritten.as_deref());
+        let kept = engine.kept(route.besides().rewritten.as_deref());
         let text = kept.unwrap_or(statement.text());
         let mut executed = self.table.dispatch(session, &sent_as(text, SentAs::Execute));
         if let (Outcome::Route(route), Some(text)) = (&mut executed.outcome, kept) {
-            route.rewritten = Some(text.to_vec());
+            let besides = Besides {
+                rewritten: Some(text.to_vec()),
+                ..route.besides().clone()
+            };
+            *route = Routed::new(route.hostgroup, route.is_on_shard, besides);
         }
         executed
     }
@@ -361,6 +366,7 @@ impl Comparison {
         }
         let sent_alike = match (&left.outcome, &right.outcome) {
             (Outcome::Route(a), Outcome::Route(b)) => {
+                let (a, b) = (a.besides(), b.besides());
                 a.rewritten == b.rewritten && a.backend_schema == b.backend_schema && a.effects == b.effects
             }
             _ => true,

@@ -25,7 +25,7 @@ impl Session {
         statement: &Statement<'_>,
         route: &'a Destination,
     ) -> Option<Cow<'a, [u8]>> {
-        let routed = route.rewritten.as_deref();
+        let routed = route.besides().rewritten.as_deref();
         if statement
             .shape()
             .effects

@@ -199,7 +199,7 @@ impl Session {
             .find(|group| group.id == route.hostgroup);
         Ok(Some(Place {
             cluster: group.map(|group| group.cluster.clone()),
-            schema: route.backend_schema.clone(),
+            schema: route.besides().backend_schema.clone(),
         }))
     }
 }

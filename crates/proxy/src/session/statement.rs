@@ -152,14 +152,7 @@ impl Session {
             .diagnostics
             .previous
             .filter(|_| is_missing_key && is_question)?;
-        Some(Destination {
-            hostgroup: previous.hostgroup,
-            is_on_shard: false,
-            rewritten: None,
-            backend_schema: None,
-            effects: Effects::default(),
-            assumed: Vec::new(),
-        })
+        Some(Destination::plain(previous.hostgroup, false))
     }
 
     async fn run_routed(
@@ -284,8 +277,8 @@ impl Session {
     ) -> RoutedStatement<'a> {
         let requirements = self.requirements(statement, route);
         RoutedStatement {
-            assumed: &route.assumed,
-            effects: &route.effects,
+            assumed: &route.besides().assumed,
+            effects: &route.besides().effects,
             ending: ending(statement, requirements.asks),
             requirements,
             statement,
@@ -304,7 +297,7 @@ impl Session {
             .as_ref()
             .filter(|schema| !needs_no_schema && !self.login.is_logical(Some(schema)))
             .cloned();
-        let schema = route.backend_schema.clone().or(own_schema);
+        let schema = route.besides().backend_schema.clone().or(own_schema);
         let is_work = route.is_on_shard || !statement.is_session_setup();
         // A question about an earlier statement, and about nothing else, goes where that ran, whatever key it has.
         let asks_id = asks_insert_id(statement);

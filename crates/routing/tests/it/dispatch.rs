@@ -253,6 +253,8 @@ proptest! {
         configuration in configuration(),
         texts in prop::collection::vec(statement(), 1..12),
         user in prop_oneof![1 => Just("app"), 1 => select(USERS.to_vec())],
+        // The user's own, another's, or nobody's.
+        user_position in prop::option::of(0_u32..7),
         sent_as in prop_oneof![3 => Just(SentAs::Query), 1 => select(vec![SentAs::Prepare, SentAs::Execute])],
         transaction in prop_oneof![4 => Just(None), 1 => select(vec![Some(10_u32), Some(20)])],
         transaction_pending in prop_oneof![5 => Just(None), 1 => Just(Some(PendingKind::Local)), 1 => Just(Some(PendingKind::Xa))],
@@ -265,6 +267,7 @@ proptest! {
         let table = RoutingTable::new(configuration);
         let session = SessionView {
             user,
+            user_position,
             schema: Some("app"),
             transaction: transaction.map(|id| Transaction { hostgroup: HostgroupId(id) }),
             transaction_pending,
