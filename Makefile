@@ -6,7 +6,7 @@ DENY_VERSION := 0.20.2
 MACHETE_VERSION := 0.9.2
 FUZZ_VERSION := 0.13.2
 
-.PHONY: help demo test check fmt deny machete bench long fuzz packages
+.PHONY: help demo release profile test check fmt deny machete bench long fuzz packages
 
 help: ## This list.
 	@grep -E '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 12
@@ -14,6 +14,12 @@ help: ## This list.
 demo: ## Build, and show a topology becoming routed statements; needs no database.
 	$(CARGO) build --profile demo --locked --package shardwright
 	target/demo/shardwright demo $(ARGS)
+
+release: ## Build the program as it is released, with the profile of its work; prints where it is.
+	$(CARGO) xtask release
+
+profile: packages ## Make that profile anew, after a change of what runs for every statement: two builds, and load.
+	$(CARGO) xtask profile
 
 test: packages check ## Install what tests need, then run the checks and every test.
 	$(CARGO) test --workspace --locked --no-fail-fast

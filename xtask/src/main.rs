@@ -5,6 +5,7 @@ mod circles;
 mod edges;
 mod generate;
 mod pages;
+mod release;
 mod sources;
 
 use std::io::{self, Write};
@@ -29,6 +30,10 @@ enum Task {
     Circles,
     /// Write the published schemas and the tables of `docs/language`.
     Generate,
+    /// Build the program as it is released: with the profile of its work. Prints where it is.
+    Release,
+    /// Make that profile anew: build a program that counts, put load on it, and keep the counts.
+    Profile,
     /// Measure: `cargo xtask bench --help` lists what.
     #[command(disable_help_flag = true)]
     Bench {
@@ -43,6 +48,8 @@ fn main() -> ExitCode {
         Task::Check => check(&root()),
         Task::Circles => show_circles(&root()),
         Task::Generate => generate::run(&root()),
+        Task::Release => release::build(&root()).map(|folder| made(&folder.join("shardwright"))),
+        Task::Profile => release::train(&root()).map(|profile| made(&profile)),
         Task::Bench { arguments } => bench::run(&root(), &arguments),
     };
     done.unwrap_or_else(|error| {
@@ -65,6 +72,11 @@ fn check(root: &Path) -> io::Result<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+fn made(path: &Path) -> ExitCode {
+    report(io::stdout(), &path.display().to_string());
+    ExitCode::SUCCESS
 }
 
 fn show_circles(root: &Path) -> io::Result<ExitCode> {

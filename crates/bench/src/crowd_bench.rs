@@ -65,7 +65,7 @@ pub(crate) fn run(arguments: &Arguments, progress: impl FnMut(&str)) -> Result<R
         most_clients: Some(most),
         ..Setup::default()
     };
-    let bundled = Bundled::start(&crate::beside("shardwright")?, &shared, &setup)?;
+    let bundled = Bundled::start(&crate::shardwright()?, &shared, &setup)?;
     let direct = |name, server: &MariaDb| crowd::Target {
         endpoint: Endpoint::running(name, server.address(), server.process_id()),
         server: server.process_id(),

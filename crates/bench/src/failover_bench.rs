@@ -26,7 +26,7 @@ pub(crate) struct Arguments {
 pub(crate) fn run(arguments: &Arguments, progress: impl FnMut(&str)) -> Result<Report, BenchError> {
     let plan = Plan {
         programs: Programs {
-            shardwright: crate::beside("shardwright")?,
+            shardwright: crate::shardwright()?,
             proxysql: arguments.proxysql.clone(),
         },
         rounds: arguments.rounds,

@@ -28,6 +28,7 @@ mod statistics;
 mod sysbench;
 pub mod test_time;
 pub mod traffic_rate;
+pub mod training;
 pub mod tree_costs;
 pub mod validate_time;
 mod wire_client;

@@ -16,7 +16,7 @@ use std::process::ExitCode;
 use clap::{Parser, Subcommand};
 use shardwright_bench::{
     BenchError, Report, compile_time, decisions, instructions, lint_time, once, prove_time, test_time,
-    traffic_rate, tree_costs, validate_time,
+    traffic_rate, training, tree_costs, validate_time,
 };
 
 /// Measurements of shardwright, run as `cargo xtask bench`. Raw figures go to docs/benchmarks/NAME.json.
@@ -95,6 +95,9 @@ enum Benchmark {
     /// What one evaluation of each kind of pattern costs a ProxySQL, by the length of the text; refreshes the prices of the
     /// cost model.
     Patterns(pattern_bench::Arguments),
+    /// Puts the work of a proxy on a program that counts its steps; `cargo xtask profile` makes it.
+    #[command(hide = true)]
+    Train { shardwright: PathBuf },
     /// Runs one command and prints what it took.
     #[command(name = once::SUBCOMMAND, hide = true)]
     Once {
@@ -124,7 +127,7 @@ impl Benchmark {
             Self::Proxy(options) => return proxy_bench::run(options, keep, progress),
             Self::Instructions { only, keep } => {
                 let plan = instructions::Plan {
-                    shardwright: beside("shardwright")?,
+                    shardwright: shardwright()?,
                     only: only.clone(),
                     keep: keep.clone(),
                 };
@@ -134,22 +137,23 @@ impl Benchmark {
             Self::Failover(options) => failover_bench::run(options, progress)?,
             Self::Scaling(options) => scaling_bench::run(options, progress)?,
             Self::Compile { most } => {
-                let times = compile_time::run(&beside("shardwright")?, *most, progress)?;
+                let times = compile_time::run(&shardwright()?, *most, progress)?;
                 keep(&times)?;
                 tree_costs::run(*most, progress)
             }
-            Self::Validate { most } => validate_time::run(&beside("shardwright")?, *most, progress)?,
+            Self::Validate { most } => validate_time::run(&shardwright()?, *most, progress)?,
             Self::Decisions { most } => decisions::run(*most, progress),
-            Self::Lint => lint_time::run(&beside("shardwright")?, progress)?,
+            Self::Lint => lint_time::run(&shardwright()?, progress)?,
             Self::Prove { only } => prove_time::run(only, progress)?,
-            Self::Test => test_time::run(&beside("shardwright")?, progress)?,
+            Self::Test => test_time::run(&shardwright()?, progress)?,
             Self::Traffic { only } => traffic_rate::run(only, progress)?,
+            Self::Train { shardwright } => return training::run(shardwright, progress),
             Self::Once { command } => {
                 let took = serde_json::to_string(&once::here(command)?).expect("numbers have a text");
                 writeln!(io::stdout(), "{took}").map_err(BenchError::io("writing what a run took"))?;
                 return Ok(());
             }
-            Self::Apply(options) => options.run(beside("shardwright")?, progress)?,
+            Self::Apply(options) => options.run(shardwright()?, progress)?,
             Self::Patterns(options) => return options.run(keep, progress),
             Self::Proxysql(options) => return options.run(keep, progress),
         };
@@ -175,6 +179,11 @@ fn show(report: &Report, output: &Path) -> Result<(), BenchError> {
     let failed = || BenchError::io(format!("writing the figures of {}", report.name));
     let path = report.save(output).map_err(failed())?;
     writeln!(io::stdout(), "{report}raw figures: {}\n", path.display()).map_err(failed())
+}
+
+/// The program that is measured: the one that `cargo xtask bench` names, or else that beside this one.
+fn shardwright() -> Result<PathBuf, BenchError> {
+    std::env::var_os("SHARDWRIGHT_BIN").map_or_else(|| beside("shardwright"), |named| Ok(named.into()))
 }
 
 /// A program that is built beside this one.

@@ -47,7 +47,7 @@ pub(crate) fn run(
 ) -> Result<(), BenchError> {
     let plan = peers::Plan {
         programs: Programs {
-            shardwright: crate::beside("shardwright")?,
+            shardwright: crate::shardwright()?,
             proxysql: arguments
                 .proxysql
                 .clone()

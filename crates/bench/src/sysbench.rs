@@ -80,6 +80,13 @@ impl Load {
         Self::point_select("auto")
     }
 
+    /// Transactions with reads and writes, as texts.
+    #[must_use]
+    pub fn transactions() -> Self {
+        let size = format!("--table-size={TABLE_SIZE}");
+        Self::of("oltp_read_write", ["--db-ps-mode=disable", "--tables=1", &size])
+    }
+
     fn point_select(prepares: &str) -> Self {
         let prepares = format!("--db-ps-mode={prepares}");
         let size = format!("--table-size={TABLE_SIZE}");
