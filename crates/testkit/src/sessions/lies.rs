@@ -1,7 +1,7 @@
 //! What a server does in place of an honest answer.
 //!
 //! A lie never says what only an honest server could: bytes that the proxy cannot tell from the answer to its next command are not
-//! sent. So nothing is added behind an answer while the next command has arrived already.
+//! sent. So nothing is added behind an answer while the next command has arrived already, or after it could have.
 
 use std::time::Duration;
 
@@ -98,8 +98,8 @@ pub(super) fn lie(case: &Case, script: &Script, mut answer: Vec<u8>, is_awaited:
         14 => answer = one_packet(&script.raw()),
         _ => answer = script.raw(),
     }
+    // All at once: the next command could arrive before the last byte of what is too much.
     match script.byte() % 4 {
-        0 => vec![Act::SendSlowly(answer)],
         1 => vec![Act::Send(answer), Act::Pause(LONG), Act::Close],
         _ => vec![Act::Send(answer)],
     }
