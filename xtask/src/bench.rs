@@ -9,13 +9,11 @@ use crate::{edges, release};
 /// Runs the bench program from the repository's root with `arguments`.
 pub(crate) fn run(root: &Path, arguments: &[String]) -> io::Result<ExitCode> {
     let released = release::build(root)?;
-    let built = release::cargo(root)
-        .args(["build", "--quiet", "--locked", "--release", "--bins"])
-        .args(["--package", "shardwright-bench"])
-        .status()?;
-    if !built.success() {
-        return Ok(ExitCode::FAILURE);
-    }
+    release::succeed(
+        release::cargo(root)
+            .args(["build", "--quiet", "--locked", "--release", "--bins"])
+            .args(["--package", "shardwright-bench"]),
+    )?;
     let program = edges::target_directory(root)?.join("release/bench");
     let status = Command::new(program)
         .current_dir(root)

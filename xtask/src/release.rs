@@ -3,7 +3,7 @@
 //! `crates/cli/shardwright-VERSION.profdata` says how often each part of the program ran in a training. With it the compiler
 //! lays out what runs for every statement together, and what seldom runs elsewhere. The names in it are of one version of Rust
 //! and of one choice of packages, so there is one file for each version, and the program is always built alone
-//! ([decision 0072](../../docs/decisions/0072-release-builds-have-a-profile.md)).
+//! (docs/decisions/0072-release-builds-have-a-profile.md).
 
 use std::ffi::OsString;
 use std::fs;
@@ -75,14 +75,14 @@ pub(crate) fn train(root: &Path) -> io::Result<PathBuf> {
             .arg(counting.join("shardwright")),
     )?;
     let profile = compiler.profile(root);
-    for other in profiles(root)? {
-        fs::remove_file(other)?;
-    }
     succeed(
         Command::new(compiler.tool("llvm-profdata"))
             .args(["merge", "--sparse", "--output"])
             .args([&profile, &counts]),
     )?;
+    for other in profiles(root)?.iter().filter(|other| **other != profile) {
+        fs::remove_file(other)?;
+    }
     Ok(profile)
 }
 
@@ -159,7 +159,7 @@ impl Compiler {
 }
 
 /// Runs a program; another end than a good one is an error.
-fn succeed(command: &mut Command) -> io::Result<()> {
+pub(crate) fn succeed(command: &mut Command) -> io::Result<()> {
     let status = command.status().map_err(|error| {
         let program = command.get_program().display();
         io::Error::new(error.kind(), format!("{program}: {error}"))
