@@ -7,7 +7,8 @@ use std::time::Instant;
 
 use arc_swap::{ArcSwap, Cache};
 use rustc_hash::FxHashMap;
-use shardwright_rules::HostgroupId;
+use shardwright_rules::{HostgroupId, KnownTexts, Statement};
+use shardwright_sql::LexMode;
 
 use crate::base_tables::BaseTables;
 use crate::channel::Scratch;
@@ -32,6 +33,7 @@ pub(crate) struct Worker {
     pub(crate) counters: Counters,
     pub(crate) base_tables: RefCell<BaseTables>,
     pub(crate) known_good: KnownGood,
+    known_texts: RefCell<KnownTexts>,
     snapshot: RefCell<Cache<Arc<ArcSwap<Snapshot>>, Arc<Snapshot>>>,
     /// By the number of the client's connection.
     sessions: RefCell<FxHashMap<u32, Rc<SessionHandle>>>,
@@ -52,6 +54,7 @@ impl Worker {
             sessions: RefCell::default(),
             base_tables: RefCell::default(),
             known_good: KnownGood::default(),
+            known_texts: RefCell::default(),
             next: Cell::new(1),
             random: Cell::new(seed | 1),
             shared,
@@ -66,6 +69,15 @@ impl Worker {
     /// Whether `snapshot` is the generation that is served now.
     pub(crate) fn is_current(&self, snapshot: &Arc<Snapshot>) -> bool {
         Arc::ptr_eq(self.snapshot.borrow_mut().load(), snapshot)
+    }
+
+    /// A statement, of whose text only that is read that no text before has told.
+    pub(crate) fn statement<'a>(&self, text: &'a [u8], mode: LexMode) -> Statement<'a> {
+        let statement = Statement::new(text, mode);
+        match self.known_texts.borrow_mut().known(text, mode) {
+            Some(known) => statement.with_known(&known),
+            None => statement,
+        }
     }
 
     pub(crate) fn phase(&self) -> Phase {

@@ -14,6 +14,8 @@ mod evaluator;
 mod firewall;
 mod graph;
 mod hostgroups;
+mod known_text;
+mod known_texts;
 mod lacking;
 mod map;
 mod pattern_kind;
@@ -46,6 +48,8 @@ pub use evaluator::Evaluator;
 pub use firewall::{FIREWALL_MESSAGE, Firewall};
 pub use graph::{Body, FastRoute, NativeStep, Rule, RuleGraph};
 pub use hostgroups::{Candidate, Cluster, ClusterKind, Group, Hostgroup, HostgroupId, Member};
+pub use known_text::KnownText;
+pub use known_texts::KnownTexts;
 pub use lacking::Lacking;
 pub use map::{MapStep, MissingAction, MissingKey, Remainder, Shard, UnknownKey};
 pub use pattern_kind::PatternKind;
@@ -67,7 +71,7 @@ pub use shardwright_vocabulary::{
     RolesBy, ServerState as MemberStatus, ServerTls, StatedTables, StatementKind, Unqualified, Words,
     WriterServesReads, glob_matches, is_glob,
 };
-pub use statement::{KnownText, Statement, TransactionEnd, digest_hash};
+pub use statement::{Statement, TransactionEnd, digest_hash};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};
 pub use surroundings::{Listener, Monitor};
 pub use throttle::{Throttle, Throttled};

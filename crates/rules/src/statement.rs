@@ -13,7 +13,7 @@ use shardwright_sql::{
     Digest, DigestOptions, LexMode, Lexer, ReadHazards, Shape, Skim, StatementClass, Token,
 };
 
-use crate::{KeyValue, NamePattern, Names, PendingKind, SentAs, StatementKind};
+use crate::{KeyValue, KnownText, NamePattern, Names, PendingKind, SentAs, StatementKind};
 
 /// What COMMIT or ROLLBACK makes of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,26 +22,6 @@ pub enum TransactionEnd {
     Over,
     /// AND CHAIN: another one begins, also where none was open.
     Chained,
-}
-
-/// What is read of a text once where it is executed many times. It is true of the same text in the same [`LexMode`] only.
-#[derive(Clone, Copy, Debug)]
-pub struct KnownText {
-    skim: Skim,
-    shape: Shape,
-    digest_hash: u64,
-}
-
-impl KnownText {
-    /// Reads a text.
-    pub fn of(text: &[u8], mode: LexMode) -> Self {
-        let statement = Statement::new(text, mode);
-        Self {
-            shape: *statement.shape(),
-            skim: *statement.skim(),
-            digest_hash: statement.digest_hash(),
-        }
-    }
 }
 
 /// A statement as the client sent it.
@@ -57,7 +37,7 @@ pub struct Statement<'a> {
     digest: OnceCell<Digest>,
     digest_hash: OnceCell<u64>,
     /// The first that was asked for under other settings than the engine's own.
-    other_digest: OnceCell<(DigestOptions, Digest)>,
+    other_digest: OnceCell<Box<(DigestOptions, Digest)>>,
 }
 
 impl<'a> Statement<'a> {
@@ -76,7 +56,8 @@ impl<'a> Statement<'a> {
         }
     }
 
-    /// The same statement, of whose text this was read before.
+    /// The same statement, of whose text this is known.
+    #[inline]
     #[must_use]
     pub fn with_known(self, known: &KnownText) -> Self {
         Self {
@@ -151,7 +132,7 @@ impl<'a> Statement<'a> {
     }
 
     #[inline]
-    fn skim(&self) -> &Skim {
+    pub(crate) fn skim(&self) -> &Skim {
         self.skim.get_or_init(|| Skim::of(self.text, self.mode))
     }
 
@@ -205,11 +186,11 @@ impl<'a> Statement<'a> {
         if *options == DigestOptions::DEFAULT {
             return Cow::Borrowed(self.digest());
         }
-        let made = || (*options, Digest::with(self.text, options));
-        let (known, digest) = self.other_digest.get_or_init(made);
+        let made = || Digest::with(self.text, options);
+        let (known, digest) = &**self.other_digest.get_or_init(|| Box::new((*options, made())));
         match known == options {
             true => Cow::Borrowed(digest),
-            false => Cow::Owned(made().1),
+            false => Cow::Owned(made()),
         }
     }
 
@@ -355,41 +336,4 @@ impl<'a> Statement<'a> {
 /// The hash of the digest text of a statement, as ProxySQL makes it with its default settings.
 pub fn digest_hash(text: &[u8]) -> u64 {
     Digest::of(text).hash
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_known_of_a_text_is_what_is_read_of_it() {
-        let modes = [false, true].map(|ansi_quotes| LexMode {
-            ansi_quotes,
-            ..LexMode::default()
-        });
-        for (text, mode) in [
-            "SELECT a FROM t WHERE id=?",
-            "/* tenant=17 */ SELECT \"x\" -- \" FOR UPDATE",
-            "INSERT INTO t VALUES (?, ?); SELECT @a",
-            "",
-        ]
-        .into_iter()
-        .flat_map(|text| modes.map(|mode| (text.as_bytes(), mode)))
-        {
-            let known = KnownText::of(text, mode);
-            let read = Statement::new(text, mode);
-            let told = Statement::new(text, mode).with_known(&known);
-            assert_eq!(told.shape(), read.shape());
-            assert_eq!(told.skim(), read.skim());
-            assert_eq!(told.first_comment(), read.first_comment());
-            assert_eq!(told.digest_hash_in(&mut Vec::new()), read.digest_hash());
-            assert_eq!(told.digest_text(), read.digest_text());
-            let mut buffer = b"before".to_vec();
-            assert_eq!(
-                Statement::new(text, mode).digest_hash_in(&mut buffer),
-                read.digest_hash()
-            );
-            assert_eq!(read.digest_hash_in(&mut buffer), read.digest_hash());
-        }
-    }
 }

@@ -31,6 +31,7 @@ mod plain;
 mod scan;
 mod signs;
 
+use crate::lex::Span;
 use crate::spooky;
 pub use beginning::first_word;
 use page::Page;
@@ -119,6 +120,16 @@ pub fn digest_into(statement: &[u8], options: &DigestOptions, text: &mut Vec<u8>
     hash_of(text, options)
 }
 
+/// Where the digest of a statement has its `?` for numbers and strings, each with its quotes; `None` for a statement that takes
+/// the long way.
+pub(crate) fn plain_literals(statement: &[u8]) -> Option<Vec<Span>> {
+    let mut text = Vec::new();
+    let mut literals = Vec::new();
+    let mut page = Page::new(&mut text, statement.len());
+    plain::write(statement, &mut page, |literal| literals.push(literal))?;
+    Some(literals)
+}
+
 fn hash_of(text: &[u8], options: &DigestOptions) -> u64 {
     spooky::hash64(&text[..text.len().min(options.max_digest_length)])
 }
@@ -127,7 +138,7 @@ fn hash_of(text: &[u8], options: &DigestOptions) -> u64 {
 fn write(statement: &[u8], options: &DigestOptions, text: &mut Vec<u8>) -> bool {
     if options.are_plain() && statement.len() <= options.max_query_length {
         let mut page = Page::new(text, statement.len());
-        if let Some(has_lists) = plain::write(statement, &mut page) {
+        if let Some(has_lists) = plain::write(statement, &mut page, |_| ()) {
             if has_lists {
                 let mut lists = lists::Lists::new(options);
                 lists.shorten(&mut page, 0);

@@ -20,6 +20,7 @@ mod parse;
 pub mod rewrite;
 pub mod schema;
 pub mod set;
+pub mod skeleton;
 pub mod skim;
 mod spooky;
 

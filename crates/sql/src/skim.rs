@@ -130,7 +130,7 @@ impl Comments {
 }
 
 /// The body of a comment that begins at `start` and is neither code nor a hint, and where it ends.
-fn plain_comment(text: &[u8], start: usize) -> Option<(Span, usize)> {
+pub(crate) fn plain_comment(text: &[u8], start: usize) -> Option<(Span, usize)> {
     let body = start + 2;
     let is_plain = match text.get(start + 1..)? {
         [b'*', b'!' | b'+', ..] | [b'*', b'M', b'!', ..] => false,

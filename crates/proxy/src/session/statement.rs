@@ -43,7 +43,7 @@ impl Session {
     /// waited for behind a pointer, here and on the whole way of a statement.
     pub(super) async fn query(&mut self, text: &[u8], query: Query<'_>) -> Flow {
         let seq = query.frame.next_seq();
-        let statement = Statement::new(text, self.settings.mode);
+        let statement = self.worker.statement(text, self.settings.mode);
         if is_comment_only(&statement) {
             return Box::pin(self.send_ok(seq, b"")).await;
         }

@@ -57,6 +57,34 @@ fn keys_reach_their_shards() {
 }
 
 #[test]
+fn statements_that_are_alike_follow_their_own_keys() {
+    let proxy = tenants("maps_alike");
+    let mut client = proxy.connect(Some("maps_alike"));
+    // From the third on, its text is known.
+    for id in 1..=5 {
+        for tenant in [1, 2] {
+            let sql = format!("/* tenant={tenant} */ SELECT who FROM t WHERE id=1 OR id={id}0 OR who='{id}'");
+            assert_eq!(value(&mut client, &sql), tenant.to_string(), "{sql}");
+        }
+    }
+    for (lead, code) in [
+        ("", "SW351"),
+        ("/* tenant=3 */ ", "SW352"),
+        ("/* tenant=1 *//* tenant=2 */", "SW353"),
+    ] {
+        let sql = format!("{lead}SELECT who FROM t WHERE id=1 OR id=70 OR who='7'");
+        let (_, message) = error(&mut client, &sql);
+        assert!(message.starts_with(code), "{sql}: {message}");
+    }
+    let counted: Vec<(String, u64)> = proxy
+        .admin()
+        .query("SELECT digest_text, count_star FROM stats_mysql_query_digest WHERE digest_text LIKE '%who=%'")
+        .unwrap();
+    let text = "SELECT who FROM t WHERE id=? OR id=? OR who=?".to_owned();
+    assert_eq!(counted, [(text.clone(), 5), (text, 5)]);
+}
+
+#[test]
 fn prepared_statements_follow_their_key() {
     let proxy = tenants("maps_prepared");
     let mut client = proxy.connect(Some("maps_prepared"));

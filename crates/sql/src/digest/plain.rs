@@ -10,9 +10,10 @@
 use super::page::Page;
 use super::scan::is_word;
 use super::signs::Around;
+use crate::lex::Span;
 
 /// Both passes on their way.
-pub(super) struct Plain<'t, 'p, 'b> {
+struct Plain<'t, 'p, 'b, F> {
     text: &'t [u8],
     at: usize,
     page: &'p mut Page<'b>,
@@ -28,14 +29,17 @@ pub(super) struct Plain<'t, 'p, 'b> {
     gone: usize,
     /// There may be something for passes 3 and 4.
     has_lists: bool,
+    /// Is told of each literal.
+    literal: F,
 }
 
 /// The statement holds what this way does not know.
 struct GivesUp;
 
 /// Writes what passes 1 and 2 make of `text` into an empty page that has room for all of it. `None`: they have to do it
-/// themselves. Otherwise whether there may be anything for the passes behind them.
-pub(super) fn write(text: &[u8], page: &mut Page<'_>) -> Option<bool> {
+/// themselves. Otherwise whether there may be anything for the passes behind them. `literal` is told where each number and string
+/// stands, with its quotes.
+pub(super) fn write(text: &[u8], page: &mut Page<'_>, literal: impl FnMut(Span)) -> Option<bool> {
     let mut plain = Plain {
         text,
         at: 0,
@@ -46,6 +50,7 @@ pub(super) fn write(text: &[u8], page: &mut Page<'_>) -> Option<bool> {
         before_blank: b'0',
         gone: 0,
         has_lists: false,
+        literal,
     };
     while let Some(&byte) = text.get(plain.at) {
         plain.step(byte).ok()?;
@@ -55,7 +60,7 @@ pub(super) fn write(text: &[u8], page: &mut Page<'_>) -> Option<bool> {
     Some(plain.has_lists)
 }
 
-impl Plain<'_, '_, '_> {
+impl<F: FnMut(Span)> Plain<'_, '_, '_, F> {
     #[inline]
     fn step(&mut self, byte: u8) -> Result<(), GivesUp> {
         match byte {
@@ -145,10 +150,12 @@ impl Plain<'_, '_, '_> {
     }
 
     fn number(&mut self) -> Result<(), GivesUp> {
-        let rest = &self.text[self.at..];
+        let start = self.at;
+        let rest = &self.text[start..];
         let length = rest.iter().take_while(|byte| matches!(byte, b'0'..=b'9' | b'.'));
         let length = length.count();
         self.at += length;
+        (self.literal)(Span { start, end: self.at });
         match rest.get(length) {
             Some(&next) if is_word(next) => return Err(GivesUp),
             Some(_) => self.write(b'?'),
@@ -168,7 +175,9 @@ impl Plain<'_, '_, '_> {
         if body[end] != quote || body.get(end + 1) == Some(&quote) {
             return Err(GivesUp);
         }
+        let start = self.at;
         self.at += end + 2;
+        (self.literal)(Span { start, end: self.at });
         self.write(b'?');
         Ok(())
     }
@@ -279,7 +288,10 @@ mod tests {
         ] {
             let mut buffer = Vec::new();
             let mut page = super::Page::new(&mut buffer, text.len());
-            assert!(super::write(text.as_bytes(), &mut page).is_some(), "{text}");
+            assert!(
+                super::write(text.as_bytes(), &mut page, |_| ()).is_some(),
+                "{text}"
+            );
         }
     }
 }
