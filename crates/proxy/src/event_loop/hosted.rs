@@ -6,11 +6,10 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::rc::Rc;
 use std::task::{Context, Poll};
 
-use nix::sys::epoll::EpollTimeout;
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
-use super::{EventLoop, here, start};
+use super::{AT_ONCE, EventLoop, here, start};
 
 /// Turns this thread's loop, in the context of a runtime. When it is dropped, the tasks of the loop end.
 ///
@@ -33,7 +32,7 @@ struct Descriptor(Rc<EventLoop>);
 
 impl AsFd for Descriptor {
     fn as_fd(&self) -> BorrowedFd<'_> {
-        self.0.epoll.0.as_fd()
+        self.0.epoll.as_fd()
     }
 }
 
@@ -76,7 +75,7 @@ impl EventLoop {
             match sockets.poll_read_ready(cx) {
                 Poll::Ready(Ok(mut ready)) => {
                     ready.clear_ready();
-                    while self.look(EpollTimeout::ZERO)? {}
+                    while self.look(Some(AT_ONCE))? {}
                 }
                 Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
                 Poll::Pending if self.tasks.are_ready() => {

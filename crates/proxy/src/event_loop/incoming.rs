@@ -5,7 +5,7 @@ use std::os::fd::AsFd;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use nix::sys::epoll::EpollFlags;
+use rustix::event::epoll::{self, EventFlags};
 
 use super::EventLoop;
 use super::sockets::Readiness;
@@ -24,7 +24,7 @@ impl<'a, L: AsFd> Incoming<'a, L> {
     pub(crate) fn at(listener: &'a L) -> io::Result<Self> {
         let here = super::here()?;
         Ok(Self {
-            readiness: here.sockets.add(&here.epoll, listener, EpollFlags::EPOLLIN)?,
+            readiness: here.sockets.add(&here.epoll, listener, EventFlags::IN)?,
             listener,
             here,
         })
@@ -41,7 +41,7 @@ impl<'a, L: AsFd> Incoming<'a, L> {
 impl<L: AsFd> Drop for Incoming<'_, L> {
     fn drop(&mut self) {
         self.here.sockets.remove(&self.readiness);
-        if let Err(error) = self.here.epoll.delete(self.listener) {
+        if let Err(error) = epoll::delete(&self.here.epoll, self.listener) {
             tracing::error!(%error, "a listener is still watched");
         }
     }

@@ -4,26 +4,24 @@
 //! block, or takes less than it could.
 
 use std::cell::{Cell, RefCell};
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, OwnedFd};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
-use nix::sys::epoll::{Epoll, EpollEvent, EpollFlags};
+use rustix::event::epoll::{self, EventData, EventFlags};
 use slab::Slab;
 
 /// Bits of a token that are the socket's place; the others tell it from those that had the place before.
 const PLACE_BITS: u32 = 32;
 /// To be told of what comes, and of the end.
-pub(super) const TO_READ: EpollFlags = EpollFlags::EPOLLIN
-    .union(EpollFlags::EPOLLRDHUP)
-    .union(EpollFlags::EPOLLET);
+pub(super) const TO_READ: EventFlags = EventFlags::IN.union(EventFlags::RDHUP).union(EventFlags::ET);
 /// To be told of room too.
-pub(super) const TO_READ_AND_WRITE: EpollFlags = TO_READ.union(EpollFlags::EPOLLOUT);
+pub(super) const TO_READ_AND_WRITE: EventFlags = TO_READ.union(EventFlags::OUT);
 /// Nothing comes any more.
-const ENDED: EpollFlags = EpollFlags::EPOLLRDHUP.union(BROKEN);
-const BROKEN: EpollFlags = EpollFlags::EPOLLHUP.union(EpollFlags::EPOLLERR);
-const READABLE: EpollFlags = EpollFlags::EPOLLIN.union(ENDED);
-const WRITABLE: EpollFlags = EpollFlags::EPOLLOUT.union(BROKEN);
+const ENDED: EventFlags = EventFlags::RDHUP.union(BROKEN);
+const BROKEN: EventFlags = EventFlags::HUP.union(EventFlags::ERR);
+const READABLE: EventFlags = EventFlags::IN.union(ENDED);
+const WRITABLE: EventFlags = EventFlags::OUT.union(BROKEN);
 
 /// The sockets, by their places.
 #[derive(Default)]
@@ -48,10 +46,10 @@ impl Sockets {
     /// Watches a socket. What is there already is told of too.
     pub(super) fn add(
         &self,
-        epoll: &Epoll,
+        epoll: &OwnedFd,
         socket: impl AsFd,
-        wanted: EpollFlags,
-    ) -> nix::Result<Rc<Readiness>> {
+        wanted: EventFlags,
+    ) -> rustix::io::Result<Rc<Readiness>> {
         let mut places = self.places.borrow_mut();
         let entry = places.vacant_entry();
         let number = self.added.get();
@@ -64,7 +62,7 @@ impl Sockets {
             reader: RefCell::default(),
             writer: RefCell::default(),
         });
-        epoll.add(socket, EpollEvent::new(wanted, readiness.token))?;
+        epoll::add(epoll, socket, EventData::new_u64(readiness.token), wanted)?;
         entry.insert(readiness.clone());
         Ok(readiness)
     }
@@ -76,7 +74,7 @@ impl Sockets {
 
     /// Notes what the system says of a socket, and wakes who waits for it. One that is closed here is told of as long as another
     /// process has a copy of it, such as one that is about to be another program.
-    pub(super) fn tell(&self, token: u64, told: EpollFlags) {
+    pub(super) fn tell(&self, token: u64, told: EventFlags) {
         let places = self.places.borrow();
         let Some(readiness) = places.get(place(token)) else {
             return;
@@ -105,8 +103,13 @@ impl Readiness {
     }
 
     /// Has the system tell of something else too. What is so already is told of.
-    pub(super) fn change(&self, epoll: &Epoll, socket: impl AsFd, wanted: EpollFlags) -> nix::Result<()> {
-        epoll.modify(socket, &mut EpollEvent::new(wanted, self.token))
+    pub(super) fn change(
+        &self,
+        epoll: &OwnedFd,
+        socket: impl AsFd,
+        wanted: EventFlags,
+    ) -> rustix::io::Result<()> {
+        epoll::modify(epoll, socket, EventData::new_u64(self.token), wanted)
     }
 
     pub(super) fn is_readable(&self) -> bool {

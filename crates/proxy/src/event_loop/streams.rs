@@ -1,6 +1,6 @@
 //! Streams that a thread's loop watches.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::SocketAddr;
 use std::os::fd::AsFd;
 use std::path::Path;
@@ -8,8 +8,9 @@ use std::pin::Pin;
 use std::rc::Rc;
 use std::task::{Context, Poll, ready};
 
-use nix::errno::Errno;
-use nix::sys::epoll::EpollFlags;
+use rustix::event::epoll::EventFlags;
+use rustix::io::Errno;
+use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
@@ -69,7 +70,7 @@ fn begun(domain: Domain, address: &SockAddr) -> io::Result<Socket> {
     let socket = Socket::new(domain, Type::STREAM.nonblocking(), None)?;
     match socket.connect(address) {
         Ok(()) => Ok(socket),
-        Err(error) if error.raw_os_error() == Some(Errno::EINPROGRESS as i32) => Ok(socket),
+        Err(error) if error.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => Ok(socket),
         Err(error) => Err(error),
     }
 }
@@ -108,13 +109,13 @@ impl<S: AsFd> Stream<S> {
         Self::watched(inner, TO_READ_AND_WRITE)
     }
 
-    fn watched(inner: S, wanted: EpollFlags) -> io::Result<Self> {
+    fn watched(inner: S, wanted: EventFlags) -> io::Result<Self> {
         let here = super::here()?;
         Ok(Self {
             readiness: here.sockets.add(&here.epoll, &inner, wanted)?,
             inner,
             here,
-            watches_room: wanted.contains(EpollFlags::EPOLLOUT),
+            watches_room: wanted.contains(EventFlags::OUT),
         })
     }
 
@@ -146,43 +147,35 @@ impl<S: AsFd> Stream<S> {
     }
 }
 
-impl<S> Stream<S>
-where
-    for<'s> &'s S: Read,
-{
+impl<S: AsFd> Stream<S> {
     /// Reads what is there, if anything is known to be. It asks for no waking.
     pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
         if !self.readiness.is_readable() {
             return Err(io::ErrorKind::WouldBlock.into());
         }
         loop {
-            match (&self.inner).read(buffer) {
-                Ok(read) => {
+            match recv(&self.inner, &mut *buffer, RecvFlags::empty()) {
+                Ok((read, _)) => {
                     // Less than there was room for: what comes later is told of.
                     if 0 < read && read < buffer.len() {
                         self.readiness.emptied();
                     }
                     return Ok(read);
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(Errno::AGAIN) => {
                     self.readiness.would_block_reader();
-                    return Err(error);
+                    return Err(io::ErrorKind::WouldBlock.into());
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) => return Err(error),
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
             }
         }
     }
-}
 
-impl<S: AsFd> Stream<S>
-where
-    for<'s> &'s S: Write,
-{
     fn poll_written(
         &mut self,
         cx: &Context<'_>,
-        write: impl Fn(&mut &S) -> io::Result<usize>,
+        write: impl Fn(&S) -> rustix::io::Result<usize>,
     ) -> Poll<io::Result<usize>> {
         if !self.readiness.is_writable() {
             self.readiness.wait_to_write(cx);
@@ -190,25 +183,22 @@ where
         }
         ready!(self.here.poll_allowance(cx));
         loop {
-            match write(&mut &self.inner) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            match write(&self.inner) {
+                Err(Errno::AGAIN) => {
                     self.readiness.set_writable(false);
                     self.readiness.wait_to_write(cx);
                     // Behind the wish to be woken: room that has come since the call is told of.
                     self.watch_room()?;
                     return Poll::Pending;
                 }
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                written => return Poll::Ready(written),
+                Err(Errno::INTR) => {}
+                written => return Poll::Ready(Ok(written?)),
             }
         }
     }
 }
 
-impl<S: AsFd + Unpin> AsyncRead for Stream<S>
-where
-    for<'s> &'s S: Read,
-{
+impl<S: AsFd + Unpin> AsyncRead for Stream<S> {
     #[inline]
     fn poll_read(
         self: Pin<&mut Self>,
@@ -231,14 +221,11 @@ where
     }
 }
 
-impl<S: AsFd + Unpin> AsyncWrite for Stream<S>
-where
-    for<'s> &'s S: Write,
-    S: Shutdown,
-{
+impl<S: AsFd + Unpin> AsyncWrite for Stream<S> {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        self.get_mut().poll_written(cx, |stream| stream.write(bytes))
+        self.get_mut()
+            .poll_written(cx, |socket| send(socket, bytes, SendFlags::NOSIGNAL))
     }
 
     fn poll_write_vectored(
@@ -247,7 +234,7 @@ where
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
         self.get_mut()
-            .poll_written(cx, |stream| stream.write_vectored(bytes))
+            .poll_written(cx, |socket| rustix::io::writev(socket, bytes))
     }
 
     fn is_write_vectored(&self) -> bool {
@@ -260,24 +247,7 @@ where
     }
 
     fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(self.inner.end_writing())
-    }
-}
-
-/// Sockets whose other end can be told that nothing more comes.
-pub(crate) trait Shutdown {
-    fn end_writing(&self) -> io::Result<()>;
-}
-
-impl Shutdown for std::net::TcpStream {
-    fn end_writing(&self) -> io::Result<()> {
-        self.shutdown(std::net::Shutdown::Write)
-    }
-}
-
-impl Shutdown for std::os::unix::net::UnixStream {
-    fn end_writing(&self) -> io::Result<()> {
-        self.shutdown(std::net::Shutdown::Write)
+        Poll::Ready(shutdown(&self.inner, Shutdown::Write).map_err(io::Error::from))
     }
 }
 

@@ -3,7 +3,7 @@
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::{AsFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::Pin;
 use std::rc::Rc;
@@ -11,8 +11,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Wake, Waker};
 
-use nix::errno::Errno;
-use nix::sys::eventfd::{EfdFlags, EventFd};
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::io::Errno;
 use slab::Slab;
 use tokio::sync::oneshot;
 
@@ -50,7 +50,7 @@ struct WakesTask {
 /// How other threads wake tasks of this one. Nothing is read from it: each ring is told of (`EPOLLET`).
 pub(super) struct Alarm {
     woken: Mutex<Vec<usize>>,
-    rings: EventFd,
+    rings: OwnedFd,
 }
 
 /// A task has ended; an error: by a panic, or with its thread.
@@ -229,18 +229,17 @@ impl AsFd for Alarm {
 
 impl Alarm {
     pub(super) fn new() -> io::Result<Self> {
-        let flags = EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK;
         Ok(Self {
             woken: Mutex::default(),
-            rings: EventFd::from_flags(flags)?,
+            rings: eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?,
         })
     }
 
     fn wake(&self, place: usize) {
         self.woken().push(place);
-        match self.rings.write(1) {
+        match rustix::io::write(&self.rings, &1_u64.to_ne_bytes()) {
             // Full: it rings.
-            Ok(_) | Err(Errno::EAGAIN) => {}
+            Ok(_) | Err(Errno::AGAIN) => {}
             Err(error) => tracing::error!(%error, "another thread could not be woken"),
         }
     }
