@@ -133,7 +133,7 @@ impl Session {
     ) -> bool {
         held.backend.note_status(status);
         let autocommit = held.backend.autocommit;
-        let is_said = routed.set.as_ref().is_some_and(SetPlan::says_autocommit);
+        let is_said = routed.set.as_deref().is_some_and(SetPlan::says_autocommit);
         if autocommit != self.settings.autocommit && !is_said {
             held.holds |= Holds::AUTOCOMMIT_BY_CODE;
         }

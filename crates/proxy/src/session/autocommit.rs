@@ -16,8 +16,8 @@ impl Session {
     ///
     /// # Errors
     /// The error for the client, where the session cannot take it on.
-    pub(super) fn plan_set(&self, statement: &Statement<'_>) -> Result<Option<SetPlan>, MysqlError> {
-        let Some(mut plan) = SetPlan::of_statement(statement)? else {
+    pub(super) fn plan_set(&self, statement: &Statement<'_>) -> Result<Option<Box<SetPlan>>, MysqlError> {
+        let Some(mut plan) = SetPlan::of_statement(statement)?.map(Box::new) else {
             return Ok(None);
         };
         if loses_transactions(statement, &plan) && !self.is_mariadb() {

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use shardwright_wire::statement::{PREPARED_ID_END, set_prepared_id};
 use shardwright_wire::{CapabilityFlags, ResponseScanner, ResponseShape, ScanEvent};
 
+use super::Session;
 use super::client::Client;
 use super::local_file::{FileError, FileTransfer};
 use super::watch::Watch;
@@ -67,53 +68,77 @@ pub(super) enum Broken {
     },
 }
 
-/// Sends and forwards. At most one read of a worker's scratch buffer is kept when the client is slow: then the server
-/// is not read from.
-pub(super) async fn forward(
-    client: &mut Client,
-    backend: &mut Backend,
-    transmission: &Transmission<'_>,
-    watch: &mut Watch<'_>,
-) -> Result<Traffic, Broken> {
-    let started = Instant::now();
-    let lost = |error: BackendError| Broken::Backend {
+impl Session {
+    /// Sends a statement on a connection and passes on the answer. It may take `limit_ms`, and as long as a statement of the user may.
+    /// At most one read of a worker's scratch buffer is kept when the client is slow: then the server is not read from.
+    pub(super) async fn transmit(
+        &mut self,
+        backend: &mut Backend,
+        transmission: &Transmission<'_>,
+        limit_ms: Option<u32>,
+    ) -> Result<Traffic, Broken> {
+        let time_limit = self.time_limit(limit_ms);
+        let mut watch = Watch {
+            worker: &self.worker,
+            user: &self.login.user,
+            handle: &self.handle,
+            time_limit: time_limit.map(|limit| Box::pin(self.worker.shared.clock.sleep(limit))),
+            ending: None,
+        };
+        let started = Instant::now();
+        poll_fn(|cx| Poll::Ready(backend.channel.send_or_queue(cx, transmission.bytes)))
+            .await
+            .map_err(|error| lost(error.into()))?;
+        if backend.is_resetting() {
+            poll_fn(|cx| poll_reset(&mut self.client, backend, &mut watch, cx)).await?;
+        }
+        backend.scanner.begin(transmission.shape, transmission.next_seq);
+        let mut forwarding = Forwarding {
+            client: &mut self.client,
+            watch: &mut watch,
+            server: Serving {
+                member: &backend.member,
+                key: &backend.key,
+                thread_id: backend.thread_id,
+                peer: backend.peer,
+            },
+            scanner: &mut backend.scanner,
+            head: transmission.statement_id.map(|id| (id, Vec::new())),
+            file: transmission.file,
+            may_repeat: transmission.may_repeat,
+            transfer: None,
+            received: 0,
+            forwarded: 0,
+            is_complete: transmission.shape == ResponseShape::None,
+            is_new: true,
+        };
+        poll_fn(|cx| forwarding.poll(cx, &mut backend.channel)).await?;
+        let bytes_received = forwarding.received;
+        let ended = Instant::now();
+        backend.may_be_killed |= watch.finish().await;
+        Ok(Traffic {
+            bytes_sent: transmission.bytes.len() as u64,
+            bytes_received,
+            time: ended - started,
+            ended,
+        })
+    }
+
+    /// How long a statement may take; the user's own limit holds for all of them.
+    fn time_limit(&self, limit_ms: Option<u32>) -> Option<Duration> {
+        let of_user = self.login.user.user.statement_timeout_ms;
+        let limits = [limit_ms, of_user].into_iter().flatten();
+        let least = limits.filter(|limit_ms| *limit_ms > 0).min();
+        least.map(|limit_ms| Duration::from_millis(u64::from(limit_ms)))
+    }
+}
+
+/// Nothing of an answer has reached the client.
+fn lost(error: BackendError) -> Broken {
+    Broken::Backend {
         error,
         is_partial: false,
-    };
-    poll_fn(|cx| Poll::Ready(backend.channel.send_or_queue(cx, transmission.bytes)))
-        .await
-        .map_err(|error| lost(error.into()))?;
-    if backend.is_resetting() {
-        poll_fn(|cx| poll_reset(client, backend, watch, cx)).await?;
     }
-    backend.scanner.begin(transmission.shape, transmission.next_seq);
-    let mut forwarding = Forwarding {
-        client,
-        watch,
-        server: Serving {
-            member: &backend.member,
-            key: &backend.key,
-            thread_id: backend.thread_id,
-            peer: backend.peer,
-        },
-        scanner: &mut backend.scanner,
-        head: transmission.statement_id.map(|id| (id, Vec::new())),
-        file: transmission.file,
-        may_repeat: transmission.may_repeat,
-        transfer: None,
-        received: 0,
-        forwarded: 0,
-        is_complete: transmission.shape == ResponseShape::None,
-        is_new: true,
-    };
-    poll_fn(|cx| forwarding.poll(cx, &mut backend.channel)).await?;
-    let ended = Instant::now();
-    Ok(Traffic {
-        bytes_sent: transmission.bytes.len() as u64,
-        bytes_received: forwarding.received,
-        time: ended - started,
-        ended,
-    })
 }
 
 /// Reads the answer to a reset that went ahead of the statement, while the client may go and its session be killed.
@@ -123,10 +148,6 @@ fn poll_reset(
     watch: &mut Watch<'_>,
     cx: &mut Context<'_>,
 ) -> Poll<Result<(), Broken>> {
-    let lost = |error: BackendError| Broken::Backend {
-        error,
-        is_partial: false,
-    };
     if let Poll::Ready(finished) = backend.poll_reset(cx) {
         return Poll::Ready(finished.map_err(lost));
     }

@@ -2,7 +2,6 @@
 
 use std::future::poll_fn;
 use std::task::Poll;
-use std::time::Duration;
 
 use shardwright_rules::OnClientGone;
 use shardwright_sql::Shape;
@@ -10,7 +9,6 @@ use shardwright_wire::{Command, MysqlError, Outcome, errors};
 use tokio::sync::oneshot;
 
 use super::checkout_error::CheckoutError;
-use super::forward::{Broken, Traffic, Transmission, forward};
 use super::held::Held;
 use super::kill_statement::KillStatement;
 use super::watch::{Watch, end};
@@ -21,35 +19,6 @@ use crate::kill::{KillOrder, KillRequest, KillScope, Killed, connection_killed, 
 use crate::kill_target::Serving;
 
 impl Session {
-    /// Sends a statement on a connection and passes on the answer; see [`forward`]. It may take `limit_ms`, and as long as
-    /// a statement of the user may.
-    pub(super) async fn transmit(
-        &mut self,
-        backend: &mut Backend,
-        transmission: &Transmission<'_>,
-        limit_ms: Option<u32>,
-    ) -> Result<Traffic, Broken> {
-        let of_user = self.login.user.user.statement_timeout_ms;
-        let time_limit = [limit_ms, of_user]
-            .into_iter()
-            .flatten()
-            .filter(|limit_ms| *limit_ms > 0)
-            .min();
-        let time_limit = time_limit.map(|limit_ms| Duration::from_millis(u64::from(limit_ms)));
-        let mut watch = Watch {
-            worker: &self.worker,
-            user: &self.login.user,
-            handle: &self.handle,
-            time_limit: time_limit.map(|limit| Box::pin(self.worker.shared.clock.sleep(limit))),
-            ending: None,
-        };
-        let traffic = forward(&mut self.client, backend, transmission, &mut watch).await;
-        if traffic.is_ok() {
-            backend.may_be_killed |= watch.finish().await;
-        }
-        traffic
-    }
-
     /// A command of the proxy's own that may wait for other sessions. Meanwhile the client may go, and the session be killed.
     pub(super) async fn exchange_waiting(
         &mut self,

@@ -32,7 +32,8 @@ pub(super) struct RoutedStatement<'a> {
     pub(super) effects: &'a Effects,
     /// Tables that must be base tables.
     pub(super) assumed: &'a [AssumedTable],
-    pub(super) set: Option<SetPlan>,
+    /// Behind a pointer, as few statements are a SET.
+    pub(super) set: Option<Box<SetPlan>>,
     pub(super) ending: Ending,
 }
 
@@ -159,7 +160,7 @@ impl Session {
         &mut self,
         statement: &Statement<'_>,
         route: &Destination,
-        set: Option<SetPlan>,
+        set: Option<Box<SetPlan>>,
         query: Query<'_>,
     ) -> Flow {
         let seq = query.frame.next_seq();
@@ -212,59 +213,44 @@ impl Session {
         query: Query<'_>,
         shape: ResponseShape,
     ) -> Flow {
-        let mut patience = Patience::default();
-        while let Relayed::NotRun = self.relay_once(routed, query, shape, &patience).await? {
-            Box::pin(self.wait_for_change(routed.requirements.hostgroup, &mut patience)).await;
-        }
-        Ok(())
-    }
-
-    async fn relay_once(
-        &mut self,
-        routed: &RoutedStatement<'_>,
-        query: Query<'_>,
-        shape: ResponseShape,
-        patience: &Patience,
-    ) -> Flow<Relayed> {
         let seq = query.frame.next_seq();
-        let mut held = match self.obtain(routed).await {
-            Ok(held) => held,
-            Err(error) => {
-                let told = Box::pin(self.not_checked_out(error, seq));
-                return told.await.map(|()| Relayed::Done);
+        let mut patience = Patience::default();
+        loop {
+            let mut held = match self.obtain(routed).await {
+                Ok(held) => held,
+                Err(error) => return Box::pin(self.not_checked_out(error, seq)).await,
+            };
+            let statement_shape = routed.statement.shape();
+            self.note_table_change(statement_shape);
+            let file = local_file(routed.statement);
+            let repeats = self.repeats(&held, &routed.requirements, statement_shape, &patience);
+            let plain = match held.backend.takes_attributes() {
+                true => None,
+                false => query.without_attributes(),
+            };
+            let frame = plain.as_ref().unwrap_or(query.frame);
+            if frame.next_seq() != seq {
+                self.held.keep_or_give(held, &self.worker.pool);
+                return Box::pin(self.refuse(seq, &other_packets())).await;
             }
-        };
-        self.note_table_change(routed.statement.shape());
-        let file = local_file(routed.statement);
-        let repeats = self.repeats(&held, &routed.requirements, routed.statement.shape(), patience);
-        let plain = match held.backend.takes_attributes() {
-            true => None,
-            false => query.without_attributes(),
-        };
-        let frame = plain.as_ref().unwrap_or(query.frame);
-        if frame.next_seq() != seq {
-            self.held.keep_or_give(held, &self.worker.pool);
-            let told = Box::pin(self.refuse(seq, &other_packets())).await;
-            return told.map(|()| Relayed::Done);
-        }
-        let transmission = Transmission {
-            bytes: frame.raw(),
-            shape,
-            next_seq: seq,
-            statement_id: None,
-            file: file.as_deref(),
-            may_repeat: repeats.writes,
-        };
-        let sending = self.transmit(&mut held.backend, &transmission, routed.effects.timeout_ms);
-        match sending.await {
-            Ok(traffic) => {
-                self.after_statement(held, routed, traffic).await?;
-                Ok(Relayed::Done)
+            let transmission = Transmission {
+                bytes: frame.raw(),
+                shape,
+                next_seq: seq,
+                statement_id: None,
+                file: file.as_deref(),
+                may_repeat: repeats.writes,
+            };
+            let sending = self.transmit(&mut held.backend, &transmission, routed.effects.timeout_ms);
+            let broken = match sending.await {
+                Ok(traffic) => return self.after_statement(held, routed, traffic).await,
+                Err(broken) => broken,
+            };
+            let ended = Box::pin(self.not_relayed(broken, held, repeats, statement_shape, seq)).await?;
+            if let Relayed::Done = ended {
+                return Ok(());
             }
-            Err(broken) => {
-                let shape = routed.statement.shape();
-                Box::pin(self.not_relayed(broken, held, repeats, shape, seq)).await
-            }
+            Box::pin(self.wait_for_change(routed.requirements.hostgroup, &mut patience)).await;
         }
     }
 
@@ -273,7 +259,7 @@ impl Session {
         &self,
         statement: &'a Statement<'a>,
         route: &'a Destination,
-        set: Option<SetPlan>,
+        set: Option<Box<SetPlan>>,
     ) -> RoutedStatement<'a> {
         let requirements = self.requirements(statement, route);
         RoutedStatement {
