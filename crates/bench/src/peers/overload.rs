@@ -30,8 +30,10 @@ pub(super) const OVERLOAD: Row = Row {
     measure,
 };
 
-/// Numbers of clients among which the knee is looked for.
-const STEPS: [u32; 7] = [1, 2, 4, 8, 16, 32, 64];
+/// Numbers of clients among which the knee is looked for. With one and two, what is served goes by where the system puts client,
+/// proxy and server: on two cores the same two clients have half or twice as much from one turn to the next, and a proxy that lets in two
+/// would be compared by that.
+const STEPS: [u32; 5] = [4, 8, 16, 32, 64];
 /// Of the most statements per second.
 const KNEE: f64 = 0.95;
 const TIMES: [u32; 2] = [4, 8];
@@ -247,9 +249,9 @@ mod tests {
 
     #[test]
     fn the_knee_is_the_fewest_clients_with_nearly_the_most() {
-        let us = [40.0, 30.0, 21.0, 20.0, 20.5, 22.0, 30.0];
+        let us = [30.0, 21.0, 20.0, 20.5, 30.0];
         let samples: Vec<Sample> = us.map(|us| sample(1, "clients", us, 1.0)).into();
-        assert_eq!(Clients::of(&samples), Clients { knee: 4, peak: 8 });
+        assert_eq!(Clients::of(&samples), Clients { knee: 8, peak: 16 });
     }
 
     #[test]
