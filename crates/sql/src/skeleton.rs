@@ -14,7 +14,7 @@
 //! in SQL, to make that so:
 //!
 //! * A number is digits, with a fraction or without. No byte of a name and no dot stands beside it: `t1`, `1e5` and `0x1F` have none.
-//! * A string has no quote, backslash, slash or semicolon in it: nothing that a search of the whole text finds in strings too.
+//! * A string has no quote of its kind, no backslash, slash or semicolon in it: nothing that a search of the whole text finds in strings too.
 //!
 //! A text with a slash outside of its first comment, or with a `#`, has no skeleton: a comment may begin there.
 
@@ -61,7 +61,11 @@ pub fn is_read_as_seen(skeleton: &[u8], mode: LexMode) -> bool {
     let Some(by_digest) = digest::plain_literals(skeleton) else {
         return false;
     };
-    let are_in = |literals: &[Span]| seen.iter().all(|literal| literals.contains(literal));
+    // Both are in the order of the text, so one is looked for behind the other.
+    let are_in = |literals: &[Span]| {
+        let mut literals = literals.iter();
+        seen.iter().all(|literal| literals.any(|other| other == literal))
+    };
     are_in(&by_lexer) && are_in(&by_digest)
 }
 
