@@ -71,7 +71,7 @@ impl Worker {
         Arc::ptr_eq(self.snapshot.borrow_mut().load(), snapshot)
     }
 
-    /// A statement, of whose text only that is read that no text before has told.
+    /// A statement. What an earlier text with the same skeleton has told of it is not read again.
     pub(crate) fn statement<'a>(&self, text: &'a [u8], mode: LexMode) -> Statement<'a> {
         let statement = Statement::new(text, mode);
         match self.known_texts.borrow_mut().known(text, mode) {

@@ -36,6 +36,7 @@ use crate::spooky;
 pub use beginning::first_word;
 use page::Page;
 use scan::Scanner;
+pub(crate) use scan::is_space;
 
 /// The settings that shape a digest, under their ProxySQL names without `query_digests_`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

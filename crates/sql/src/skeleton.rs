@@ -18,7 +18,7 @@
 //!
 //! A text with a slash outside of its first comment, or with a `#`, has no skeleton: a comment may begin there.
 
-use crate::digest;
+use crate::digest::{self, is_space};
 use crate::lex::bytes::is_name_byte;
 use crate::lex::{LexMode, Lexer, Span, TokenKind};
 use crate::skim::plain_comment;
@@ -57,16 +57,13 @@ pub fn is_read_as_seen(skeleton: &[u8], mode: LexMode) -> bool {
     }
     let is_literal = |kind| matches!(kind, TokenKind::Number | TokenKind::String);
     let tokens = Lexer::new(skeleton, mode).filter(|token| is_literal(token.kind) && token.terminated);
-    let by_lexer: Vec<Span> = tokens.map(|token| token.span).collect();
-    let Some(by_digest) = digest::plain_literals(skeleton) else {
-        return false;
-    };
-    // Both are in the order of the text, so one is looked for behind the other.
-    let are_in = |literals: &[Span]| {
-        let mut literals = literals.iter();
-        seen.iter().all(|literal| literals.any(|other| other == literal))
-    };
-    are_in(&by_lexer) && are_in(&by_digest)
+    are_among(&seen, tokens.map(|token| token.span))
+        && digest::plain_literals(skeleton).is_some_and(|literals| are_among(&seen, literals.into_iter()))
+}
+
+/// Whether all of `seen` are among `literals`; both are in the order of the text.
+fn are_among(seen: &[Span], mut literals: impl Iterator<Item = Span>) -> bool {
+    seen.iter().all(|seen| literals.any(|literal| literal == *seen))
 }
 
 /// What a text begins with, and where its own part begins.
@@ -82,12 +79,9 @@ fn lead(text: &[u8]) -> Option<(Lead, usize)> {
     is_plain.then(|| (Lead { comment: Some(body) }, behind_blanks(text, end)))
 }
 
-/// Blanks that both the lexer and the digest take for blanks.
+/// Where the blanks end that begin at `from`, of those that are blanks to the digest, as they are to the lexer.
 fn behind_blanks(text: &[u8], from: usize) -> usize {
-    let blanks = text[from..]
-        .iter()
-        .take_while(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r'));
-    from + blanks.count()
+    from + text[from..].iter().take_while(|&&byte| is_space(byte)).count()
 }
 
 /// What a byte begins that does not stand for itself alone.

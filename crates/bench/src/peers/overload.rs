@@ -4,8 +4,8 @@
 //! and refuses the others (`--max-connections`, error 1040) is then asked by four and eight times as many. Who is refused
 //! tries again after a pause, as clients do.
 //!
-//! The knee and the peak are found first, by the medians of three turns. Then both proxies take turns in each round: the open one with one client and with those of the
-//! peak, the limited one with the many. Figures are compared inside a round. The most of several single turns would be the luckiest of
+//! The knee and the peak are found first, by the medians of three turns. Then both proxies take turns in each round: the open one
+//! with one client and with those of the peak, the limited one with the many. Figures are compared inside a round. The most of several single turns would be the luckiest of
 //! them, and no fair peak to compare another turn with.
 
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ pub(super) const OVERLOAD: Row = Row {
 /// proxy and server: on two cores the same two clients have half or twice as much from one turn to the next, and a proxy that lets in two
 /// would be compared by that.
 const STEPS: [u32; 5] = [4, 8, 16, 32, 64];
-/// Turns of each of them: between two turns of the same number there is more than a twentieth.
+/// Turns of each of them. Two turns of the same number differ by more than a twentieth, which is what the knee is about.
 const TURNS: u32 = 3;
 /// Of the most statements per second.
 const KNEE: f64 = 0.95;

@@ -336,6 +336,6 @@ static IS_WORD: [bool; 256] = {
     is_word
 };
 
-pub(super) fn is_space(byte: u8) -> bool {
+pub(crate) fn is_space(byte: u8) -> bool {
     matches!(byte, b' ' | b'\t' | b'\n' | b'\r')
 }
