@@ -16,15 +16,11 @@ use crate::scan::{PacketHead, PacketScanner, Piece};
 
 /// Bytes kept of a packet that decides something. Longer session state is cut off and said to be.
 const CAPTURE_LIMIT: usize = 64 * 1024;
-
 /// MySQL's own limit on columns of a table is 4096; a result has at most as many as fit in two bytes.
 const MAX_COLUMNS: u64 = 65_535;
-
 /// From this first byte on, a packet among rows can be something else than a row.
 const FIRST_OF_NO_ROW: u8 = 0xFE;
-
-/// Below this length a packet that starts with `0xFE` among rows is an EOF packet; a row that starts with `0xFE` has
-/// an eight-byte length after it.
+/// Below this length a packet that starts with `0xFE` among rows is an EOF packet; a row has an eight-byte length after it.
 const OLD_EOF_LIMIT: u32 = 9;
 
 /// What [`ResponseScanner::feed`] has to say.
@@ -194,52 +190,61 @@ impl ResponseScanner {
             return Err(ScanError::NotExpected);
         }
         let mut rest = input;
-        loop {
-            if self.phase == Phase::Rows {
-                self.outcome.rows += self
-                    .packets
-                    .skip_whole(&mut rest, &mut self.next_seq, FIRST_OF_NO_ROW);
+        let event = loop {
+            self.pass_over(&mut rest);
+            if self.phase == Phase::Complete {
+                break ScanEvent::Complete;
             }
-            if let Some((head, payload)) = self.packets.take_whole(&mut rest) {
-                self.on_head(head)?;
-                let event = self.on_whole(payload)?;
-                if event != ScanEvent::More {
-                    return Ok(Feed {
-                        consumed: input.len() - rest.len(),
-                        event,
-                    });
+            let event = match self.packets.take_whole(&mut rest) {
+                Some((head, payload)) => {
+                    self.on_head(head)?;
+                    self.on_whole(payload)?
                 }
-                continue;
-            }
-            let Some(piece) = self.packets.next(&mut rest) else {
-                break;
+                None => match self.packets.next(&mut rest) {
+                    Some(piece) => self.on_piece(piece)?,
+                    None => break ScanEvent::More,
+                },
             };
-            match piece {
-                Piece::Head(head) => self.on_head(head)?,
-                Piece::Body { bytes, end } => {
-                    if self.class.is_captured() {
-                        self.capture(bytes);
-                    }
-                    if !end || self.is_continued {
-                        continue;
-                    }
-                    if self.class == Class::Row {
-                        continue;
-                    }
-                    let event = self.on_packet()?;
-                    if event != ScanEvent::More {
-                        return Ok(Feed {
-                            consumed: input.len() - rest.len(),
-                            event,
-                        });
-                    }
+            if event != ScanEvent::More {
+                break event;
+            }
+        };
+        Ok(Feed {
+            consumed: input.len() - rest.len(),
+            event,
+        })
+    }
+
+    /// Passes over definitions and rows that have come whole: nothing of them is looked at.
+    #[inline]
+    fn pass_over(&mut self, rest: &mut &[u8]) {
+        if let Phase::Definitions { left, then } = self.phase {
+            let packets = &mut self.packets;
+            let passed = packets.skip_whole_up_to(left, rest, &mut self.next_seq, FIRST_OF_NO_ROW);
+            if passed > 0 {
+                self.phase = self.after_definition(left - passed, then);
+            }
+        }
+        if self.phase == Phase::Rows {
+            let packets = &mut self.packets;
+            self.outcome.rows += packets.skip_whole(rest, &mut self.next_seq, FIRST_OF_NO_ROW);
+        }
+    }
+
+    /// A part of a packet that comes in several.
+    fn on_piece(&mut self, piece: Piece<'_>) -> Result<ScanEvent, ScanError> {
+        match piece {
+            Piece::Head(head) => self.on_head(head)?,
+            Piece::Body { bytes, end } => {
+                if self.class.is_captured() {
+                    self.capture(bytes);
+                }
+                if end && !self.is_continued && self.class != Class::Row {
+                    return self.on_packet();
                 }
             }
         }
-        Ok(Feed {
-            consumed: input.len() - rest.len(),
-            event: ScanEvent::More,
-        })
+        Ok(ScanEvent::More)
     }
 
     #[inline]
@@ -276,15 +281,13 @@ impl ResponseScanner {
             return Ok(Class::Error);
         }
         let is_end = first == 0xFE
-            && if self.deprecates_eof {
-                len < MAX_CHUNK as u32
-            } else {
-                len < OLD_EOF_LIMIT
+            && match self.deprecates_eof {
+                true => len < MAX_CHUNK as u32,
+                false => len < OLD_EOF_LIMIT,
             };
-        let end = if len == EofPacket::LEN as u32 {
-            Class::Eof
-        } else {
-            Class::Ok
+        let end = match len == EofPacket::LEN as u32 {
+            true => Class::Eof,
+            false => Class::Ok,
         };
         match self.phase {
             Phase::Rows if is_end => Ok(end),
@@ -436,10 +439,9 @@ impl ResponseScanner {
     }
 
     fn take_ok(&mut self, packet: &[u8]) -> Result<StatusFlags, ScanError> {
-        let capabilities = if self.tracks_session && !self.is_cut {
-            CapabilityFlags::CLIENT_SESSION_TRACK
-        } else {
-            CapabilityFlags::empty()
+        let capabilities = match self.tracks_session && !self.is_cut {
+            true => CapabilityFlags::CLIENT_SESSION_TRACK,
+            false => CapabilityFlags::empty(),
         };
         let ok = OkPacket::decode(packet, capabilities)?;
         self.outcome.affected_rows = ok.affected_rows;
@@ -490,10 +492,9 @@ impl ResponseScanner {
     }
 
     fn progress(&self) -> ScanEvent {
-        if self.phase == Phase::Complete {
-            ScanEvent::Complete
-        } else {
-            ScanEvent::More
+        match self.phase {
+            Phase::Complete => ScanEvent::Complete,
+            _ => ScanEvent::More,
         }
     }
 }

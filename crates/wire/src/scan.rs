@@ -128,19 +128,7 @@ impl PacketScanner {
         let mut count = 0;
         let mut len_before = 0;
         let mut alike = 0;
-        // A header, and the first byte behind it.
-        while let Some(&[a, b, c, number, first]) = rest.first_chunk() {
-            let len = u32::from_le_bytes([a, b, c, 0]) as usize;
-            // Neither 0 nor MAX_CHUNK, by one comparison.
-            let is_plain = len.wrapping_sub(1) < MAX_CHUNK - 1;
-            if !is_plain || number != seq || first >= first_limit {
-                break;
-            }
-            let Some(behind) = rest.get(HEADER_LEN + len..) else {
-                break;
-            };
-            rest = behind;
-            seq = seq.wrapping_add(1);
+        while let Some(len) = skip_one(&mut rest, &mut seq, first_limit) {
             count += 1;
             alike = if len == len_before { alike + 1 } else { 0 };
             len_before = len;
@@ -153,6 +141,24 @@ impl PacketScanner {
         }
         *input = rest;
         *next_seq = seq;
+        count
+    }
+
+    /// The same for at most so many packets, of which few are expected to be of one length.
+    #[inline]
+    pub(crate) fn skip_whole_up_to(
+        &mut self,
+        most: u16,
+        input: &mut &[u8],
+        next_seq: &mut u8,
+        first_limit: u8,
+    ) -> u16 {
+        let mut count = 0;
+        if self.at_boundary() {
+            while count < most && skip_one(input, next_seq, first_limit).is_some() {
+                count += 1;
+            }
+        }
         count
     }
 
@@ -181,6 +187,22 @@ impl PacketScanner {
         self.in_body = !end;
         Some(Piece::Body { bytes, end })
     }
+}
+
+/// Passes over a packet as [`PacketScanner::skip_whole`] has them. Gives the length of its payload.
+#[inline(always)]
+fn skip_one(input: &mut &[u8], next_seq: &mut u8, first_limit: u8) -> Option<usize> {
+    // A header, and the first byte behind it.
+    let &[a, b, c, seq, first] = input.first_chunk()?;
+    let len = u32::from_le_bytes([a, b, c, 0]) as usize;
+    // Neither 0 nor MAX_CHUNK, by one comparison.
+    let is_plain = len.wrapping_sub(1) < MAX_CHUNK - 1;
+    if !is_plain || seq != *next_seq || first >= first_limit {
+        return None;
+    }
+    *input = input.get(HEADER_LEN + len..)?;
+    *next_seq = seq.wrapping_add(1);
+    Some(len)
 }
 
 /// Passes over whole packets of this length, numbered from `seq` on, that start with a byte below `first_limit`. Gives how many
@@ -260,12 +282,14 @@ mod tests {
         );
     }
 
-    /// What [`PacketScanner::skip_whole`] says of itself, packet by packet.
-    fn skip_one_by_one(input: &mut &[u8], next_seq: &mut u8, first_limit: u8) -> u64 {
+    /// What [`PacketScanner::skip_whole`] says of itself, packet by packet, for so many of them.
+    fn skip_one_by_one(most: u64, input: &mut &[u8], next_seq: &mut u8, first_limit: u8) -> u64 {
         let scanner = PacketScanner::new();
         let mut count = 0;
         let mut rest = *input;
-        while let Some((head, _)) = scanner.take_whole(&mut rest) {
+        while count < most
+            && let Some((head, _)) = scanner.take_whole(&mut rest)
+        {
             if head.seq != *next_seq || head.first >= first_limit {
                 break;
             }
@@ -283,6 +307,7 @@ mod tests {
             broken in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
             cut in any::<prop::sample::Index>(),
             first_seq in any::<u8>(),
+            most in 0_u16..400,
         ) {
             let (mut bytes, mut seq) = (Vec::new(), first_seq);
             for (len, packets) in runs {
@@ -298,7 +323,12 @@ mod tests {
             let (mut fast, mut fast_seq) = (bytes.as_slice(), first_seq);
             let (mut slow, mut slow_seq) = (bytes.as_slice(), first_seq);
             let found = PacketScanner::new().skip_whole(&mut fast, &mut fast_seq, 0xFE);
-            prop_assert_eq!(found, skip_one_by_one(&mut slow, &mut slow_seq, 0xFE));
+            prop_assert_eq!(found, skip_one_by_one(u64::MAX, &mut slow, &mut slow_seq, 0xFE));
+            prop_assert_eq!((fast.len(), fast_seq), (slow.len(), slow_seq));
+            let (mut fast, mut fast_seq) = (bytes.as_slice(), first_seq);
+            let (mut slow, mut slow_seq) = (bytes.as_slice(), first_seq);
+            let found = PacketScanner::new().skip_whole_up_to(most, &mut fast, &mut fast_seq, 0xFE);
+            prop_assert_eq!(u64::from(found), skip_one_by_one(most.into(), &mut slow, &mut slow_seq, 0xFE));
             prop_assert_eq!((fast.len(), fast_seq), (slow.len(), slow_seq));
         }
 
