@@ -87,11 +87,17 @@ impl Sockets {
         }
         if told.intersects(READABLE) {
             readiness.readable.set(true);
-            wake(&readiness.reader);
+            // It stays: most often the same task waits for what comes next.
+            if let Some(waker) = &*readiness.reader.borrow() {
+                waker.wake_by_ref();
+            }
         }
         if told.intersects(WRITABLE) {
             readiness.writable.set(true);
-            wake(&readiness.writer);
+            // There is room again whenever something has come, and seldom does anybody wait for that twice.
+            if let Some(waker) = readiness.writer.take() {
+                waker.wake();
+            }
         }
     }
 }
@@ -163,11 +169,5 @@ fn register(waiting: &RefCell<Option<Waker>>, cx: &Context<'_>) {
     let mut waiting = waiting.borrow_mut();
     if !waiting.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
         *waiting = Some(cx.waker().clone());
-    }
-}
-
-fn wake(waiting: &RefCell<Option<Waker>>) {
-    if let Some(waker) = &*waiting.borrow() {
-        waker.wake_by_ref();
     }
 }
