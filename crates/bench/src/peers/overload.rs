@@ -32,8 +32,9 @@ pub(super) const OVERLOAD: Row = Row {
 
 /// Numbers of clients among which the knee is looked for. With one and two, what is served goes by where the system puts client,
 /// proxy and server: on two cores the same two clients have half or twice as much from one turn to the next, and a proxy that lets in two
-/// would be compared by that.
-const STEPS: [u32; 5] = [4, 8, 16, 32, 64];
+/// would be compared by that. Each is √2 times the one before: between twice as many and half as many there is a third of the rate,
+/// and clients that no rate is gained by only wait for each other.
+const STEPS: [u32; 9] = [4, 6, 8, 11, 16, 23, 32, 45, 64];
 /// Turns of each of them. Two turns of the same number differ by more than a twentieth, which is what the knee is about.
 const TURNS: u32 = 3;
 /// Of the most statements per second.
@@ -259,11 +260,14 @@ mod tests {
     #[test]
     fn the_knee_is_the_fewest_clients_with_nearly_the_most() {
         // The last of its turns served 64 best.
-        let us = [
-            30.0, 21.0, 20.0, 20.5, 30.0, 31.0, 20.5, 20.2, 22.0, 35.0, 25.0, 21.2, 19.8, 20.0, 15.0,
+        let turns = [
+            [30.0, 25.0, 23.0, 21.0, 20.0, 20.1, 20.5, 21.0, 30.0],
+            [31.0, 24.0, 22.0, 20.5, 20.2, 20.3, 22.0, 21.0, 35.0],
+            [25.0, 26.0, 22.5, 21.2, 19.8, 20.0, 20.0, 22.0, 15.0],
         ];
-        let samples: Vec<Sample> = us.map(|us| sample(1, "clients", us, 1.0)).into();
-        assert_eq!(Clients::of(&samples), Clients { knee: 8, peak: 16 });
+        let us = turns.into_iter().flatten();
+        let samples: Vec<Sample> = us.map(|us| sample(1, "clients", us, 1.0)).collect();
+        assert_eq!(Clients::of(&samples), Clients { knee: 11, peak: 16 });
     }
 
     #[test]
