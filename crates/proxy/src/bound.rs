@@ -5,14 +5,18 @@
 
 use std::fs::{self, Permissions};
 use std::io;
-use std::net::{SocketAddr, TcpListener};
+use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::{FileTypeExt, MetadataExt, PermissionsExt};
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use nix::sys::socket::{setsockopt, sockopt};
+use rustix::io::Errno;
+use rustix::net::{SocketFlags, accept_with, acceptfrom_with};
 use socket2::{Domain, Socket, Type};
+
+use crate::listen_address::Peer;
 
 /// Connections that the system keeps until they are accepted.
 const BACKLOG: i32 = 1024;
@@ -46,6 +50,30 @@ impl AsFd for Listening {
         match self {
             Self::Tcp(listener) => listener.as_fd(),
             Self::Unix(listener) => listener.as_fd(),
+        }
+    }
+}
+
+/// A client's connection on its way to a worker.
+pub(crate) enum ClientStream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+impl Listening {
+    /// The client that has waited longest; its stream does not block, and neither does this.
+    pub(crate) fn accept(&self) -> io::Result<(ClientStream, Peer)> {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        match self {
+            Self::Tcp(listener) => {
+                let (stream, peer) = acceptfrom_with(listener, flags)?;
+                let peer = peer.ok_or(Errno::AFNOSUPPORT)?.try_into()?;
+                Ok((ClientStream::Tcp(stream.into()), Peer::Ip(peer)))
+            }
+            Self::Unix(listener) => {
+                let stream = accept_with(listener, flags)?;
+                Ok((ClientStream::Unix(stream.into()), Peer::Local))
+            }
         }
     }
 }
@@ -183,8 +211,6 @@ fn check_free(path: &Path) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
-    use std::net::TcpStream;
-
     use super::*;
 
     #[test]

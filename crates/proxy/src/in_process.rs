@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use tokio::sync::mpsc;
 
+use crate::bound::ClientStream;
 use crate::clock::Clock;
 use crate::connection_ids::ConnectionIds;
 use crate::control::{Control, RestoreError, listed};
@@ -27,7 +28,7 @@ use crate::sweeps;
 use crate::tls::Tls;
 use crate::validate::Certificates;
 use crate::worker::Worker;
-use crate::worker_handle::{ClientStream, NewSession, WorkerHandle};
+use crate::worker_handle::{NewSession, WorkerHandle};
 use crate::worker_thread;
 
 pub use crate::admin::is_admin_statement;

@@ -24,6 +24,7 @@ mod connection_ids;
 mod control;
 mod counted;
 mod descriptors;
+mod entrance;
 mod event_loop;
 mod failpoint;
 mod half_open;

@@ -1,28 +1,37 @@
-//! Accepting clients at a place, and handing them to the workers.
+//! Accepting clients at a place.
+//!
+//! The idea: every worker waits at every place, and the system wakes one of those that wait, the first before others. A client goes to
+//! the worker with the fewest sessions, of several to the first. Most often that is the one that has accepted it, and no other
+//! thread is woken. Clients that stay are spread by the number of sessions, whoever accepts them.
 
 use std::future::poll_fn;
 use std::io::{self, ErrorKind, Write};
 use std::os::fd::OwnedFd;
-use std::sync::{Arc, Weak};
+use std::rc::Rc;
+use std::sync::{Arc, Mutex, PoisonError, Weak, mpsc};
 use std::time::{Duration, Instant};
 
 use arc_swap::ArcSwap;
 use shardwright_wire::{MysqlError, errors, write_packet};
 use tokio::sync::watch;
 
-use crate::bound::{Bound, Listening};
+use crate::bound::{Bound, ClientStream};
 use crate::descriptors::{self, Reserve};
-use crate::event_loop::{self, Incoming};
+use crate::entrance::{Accepting, Entrance};
+use crate::event_loop::Incoming;
 use crate::half_open::Origin;
 use crate::listen_address::{ListenAddress, Peer};
 use crate::listeners::{Accept, Acceptor, State, Wanted};
 use crate::shared::Shared;
-use crate::worker_handle::{ClientStream, NewSession};
+use crate::worker::Worker;
+use crate::worker_handle::NewSession;
 
 /// Pause after a failed accept: most likely there are no descriptors left.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
+/// Clients that a worker accepts before its sessions run again.
+const AT_ONCE: usize = 16;
 
-/// Starts the threads that accept clients.
+/// Has the workers accept clients.
 pub(crate) struct Acceptors(pub(crate) Weak<Shared>);
 
 impl Accept for Acceptors {
@@ -43,14 +52,21 @@ impl Accept for Acceptors {
             ..wanted.listener.clone()
         }));
         let (state, followed) = watch::channel(State::Waiting);
-        let accepting = Accepting {
-            shared,
+        let entrance = Arc::new(Entrance {
             address: address.clone(),
             listening,
-        };
-        let thread = event_loop::run_on_a_thread("acceptor".to_owned(), || accepting.run(followed))?;
+            reserve: Mutex::new(Reserve::new()),
+        });
+        let (ends, ended) = mpsc::channel();
+        for worker in shared.workers() {
+            worker.accept(Accepting {
+                entrance: entrance.clone(),
+                state: followed.clone(),
+                ends: ends.clone(),
+            });
+        }
         Ok(Acceptor {
-            thread,
+            ended,
             state,
             socket,
             address,
@@ -75,85 +91,81 @@ fn refuse(stream: ClientStream, error: &MysqlError) {
     }
 }
 
-impl Listening {
-    /// The client that has waited longest; its stream does not block, and neither does this.
-    fn accept(&self) -> io::Result<(ClientStream, Peer)> {
-        match self {
-            Self::Tcp(listener) => {
-                let (stream, peer) = listener.accept()?;
-                stream.set_nonblocking(true)?;
-                Ok((ClientStream::Tcp(stream), Peer::Ip(peer)))
-            }
-            Self::Unix(listener) => {
-                let (stream, _) = listener.accept()?;
-                stream.set_nonblocking(true)?;
-                Ok((ClientStream::Unix(stream), Peer::Local))
-            }
-        }
-    }
-}
-
-/// What the thread of a listener has.
-struct Accepting {
-    shared: Arc<Shared>,
-    address: Arc<ArcSwap<ListenAddress>>,
-    listening: Listening,
-}
-
 impl Accepting {
-    async fn run(self, mut state: watch::Receiver<State>) {
+    /// Accepts clients as long as the place is open. `keep` takes those that stay with this worker.
+    pub(crate) async fn run(self, worker: Rc<Worker>, keep: impl Fn(NewSession)) {
+        // Dropped last: whoever waits for the end finds the place closed.
+        let Self {
+            ends: _ends,
+            entrance,
+            mut state,
+        } = self;
         let opened = state.wait_for(|state| *state != State::Waiting).await;
         if !opened.is_ok_and(|state| *state == State::Open) {
             return;
         }
-        let mut reserve = Reserve::new();
         loop {
             let error = tokio::select! {
-                error = self.accept() => error,
+                error = entrance.accept(&worker, &keep) => error,
                 _ = state.changed() => return,
             };
-            self.could_not(&error, &mut reserve).await;
+            entrance.could_not(&worker.shared, &error).await;
         }
     }
+}
 
+impl Entrance {
     /// Accepts until that fails.
-    async fn accept(&self) -> io::Error {
+    async fn accept(&self, worker: &Worker, keep: impl Fn(NewSession)) -> io::Error {
         let incoming = match Incoming::at(&self.listening) {
             Ok(incoming) => incoming,
             Err(error) => return error,
         };
         loop {
             poll_fn(|cx| incoming.poll(cx)).await;
-            match self.listening.accept() {
-                Ok((stream, peer)) => self.admit(stream, peer),
-                // The client has left.
-                Err(error)
-                    if matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::WouldBlock) => {}
-                Err(error) => return error,
+            for _ in 0..AT_ONCE {
+                match self.listening.accept() {
+                    Ok((stream, peer)) => self.admit(stream, peer, worker, &keep),
+                    Err(error) if error.kind() == ErrorKind::WouldBlock => break,
+                    // The client has left, or a signal has come.
+                    Err(error)
+                        if matches!(
+                            error.kind(),
+                            ErrorKind::ConnectionAborted | ErrorKind::Interrupted
+                        ) => {}
+                    Err(error) => return error,
+                }
             }
         }
     }
 
     /// Nothing can be accepted, most likely because there are no descriptors.
-    async fn could_not(&self, error: &io::Error, reserve: &mut Reserve) {
+    async fn could_not(&self, shared: &Shared, error: &io::Error) {
+        self.refuse_one(error);
+        shared.clock.sleep(ACCEPT_PAUSE).await;
+    }
+
+    /// The place of the reserve is enough for one connection, whose client is told why.
+    fn refuse_one(&self, error: &io::Error) {
+        let mut reserve = self.reserve.lock().unwrap_or_else(PoisonError::into_inner);
         if reserve.is_news() {
             tracing::warn!(%error, "connections cannot be accepted");
         }
-        if descriptors::are_exhausted(error) && reserve.give_up() {
-            // The place of the reserve is enough for one connection, whose client is told why.
-            if let Ok((stream, _)) = self.listening.accept() {
-                let why = "Too many connections: the proxy has no file descriptors left (ulimit -n)";
-                refuse(stream, &errors::CON_COUNT_ERROR.with(why));
-            }
+        if descriptors::are_exhausted(error)
+            && reserve.give_up()
+            && let Ok((stream, _)) = self.listening.accept()
+        {
+            let why = "Too many connections: the proxy has no file descriptors left (ulimit -n)";
+            refuse(stream, &errors::CON_COUNT_ERROR.with(why));
         }
         reserve.refill();
-        self.shared.clock.sleep(ACCEPT_PAUSE).await;
     }
 
-    /// Hands a connection to the worker with the fewest sessions, or says that there are too many.
-    fn admit(&self, stream: ClientStream, peer: Peer) {
-        let limits = &self.shared.limits;
-        let Some(session_permit) = self.shared.session_permit() else {
+    /// Gives a connection to the worker with the fewest sessions, or says that there are too many.
+    fn admit(&self, stream: ClientStream, peer: Peer, worker: &Worker, keep: impl Fn(NewSession)) {
+        let shared = &worker.shared;
+        let limits = &shared.limits;
+        let Some(session_permit) = shared.session_permit() else {
             let error = errors::CON_COUNT_ERROR.with(format_args!(
                 "Too many connections (limit {}: --max-connections)",
                 limits.max_sessions
@@ -161,22 +173,24 @@ impl Accepting {
             return refuse(stream, &error);
         };
         let origin = Origin::from(peer.ip());
-        let Some(login_permit) = self.shared.half_open.begin(origin, Instant::now()) else {
+        let Some(login_permit) = shared.half_open.begin(origin, Instant::now()) else {
             let error = errors::CON_COUNT_ERROR.with(format_args!(
                 "Too many connections that have not logged in (limit {}: --max-half-open)",
                 limits.max_half_open
             ));
             return refuse(stream, &error);
         };
-        let least_loaded = self.shared.workers().iter().min_by_key(|worker| worker.load());
-        if let Some(worker) = least_loaded {
-            worker.take_on(NewSession {
-                stream,
-                peer,
-                listener: self.address.load_full(),
-                session_permit,
-                login_permit,
-            });
+        let session = NewSession {
+            stream,
+            peer,
+            listener: self.address.load_full(),
+            session_permit,
+            login_permit,
+        };
+        let workers = shared.workers().iter().enumerate();
+        match workers.min_by_key(|(_, worker)| worker.load()) {
+            Some((place, other)) if place != worker.place => other.take_on(session),
+            _ => keep(session),
         }
     }
 }

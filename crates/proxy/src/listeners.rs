@@ -1,7 +1,7 @@
 //! The places that clients connect to: one set that an apply changes as a whole.
 //!
 //! The idea: everything that can fail happens before anything is durable. [`Listeners::prepare`] binds the places that a
-//! configuration adds, and starts a thread for each that waits. Then the configuration is made durable and served.
+//! configuration adds, and tells the workers, who wait. Then the configuration is made durable and served.
 //! [`Listeners::publish`] opens the new places and closes those that are gone; sessions that came in through them go on. A
 //! preparation that is dropped closes what it has bound, and nothing has changed.
 //!
@@ -11,11 +11,11 @@
 //! Example: `rw` on 6033 becomes `rw` on 6033 and `ro` on 6034. Prepare binds 6034; if somebody else has that port, the apply
 //! is refused and 6033 never notices. Publish opens 6034.
 
+use std::convert::Infallible;
 use std::net::{IpAddr, SocketAddr};
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError, mpsc};
 use std::{io, mem};
 
 use arc_swap::ArcSwap;
@@ -37,9 +37,10 @@ pub(crate) enum State {
     Closed,
 }
 
-/// A listener that was bound, and its thread.
+/// A listener that was bound, where workers accept.
 pub(crate) struct Acceptor {
-    pub(crate) thread: JoinHandle<()>,
+    /// Closed when the last worker accepts no more.
+    pub(crate) ended: mpsc::Receiver<Infallible>,
     pub(crate) state: watch::Sender<State>,
     /// The same socket once more, for as long as the listener is there.
     pub(crate) socket: OwnedFd,
@@ -52,7 +53,7 @@ pub(crate) struct Acceptor {
 
 /// Binds places and accepts there.
 pub(crate) trait Accept: Send + Sync {
-    /// Binds a place and starts a thread that waits for [`State::Open`]. `leaving` has the same port and is about to be
+    /// Binds a place and has workers wait for [`State::Open`]. `leaving` has the same port and is about to be
     /// closed.
     fn bind(&self, wanted: &Wanted, leaving: Option<&OwnedFd>) -> io::Result<Acceptor>;
 }
@@ -303,7 +304,7 @@ impl Open {
 impl Drop for Open {
     fn drop(&mut self) {
         let Some(Acceptor {
-            thread, state, file, ..
+            ended, state, file, ..
         }) = self.acceptor.take()
         else {
             return;
@@ -311,8 +312,6 @@ impl Drop for Open {
         // Nobody finds the name any more before nobody is accepted.
         drop(file);
         state.send_replace(State::Closed);
-        if thread.join().is_err() {
-            tracing::error!("the thread of a listener has panicked");
-        }
+        let Err(mpsc::RecvError) = ended.recv();
     }
 }

@@ -33,7 +33,7 @@ pub(crate) enum Phase {
     Stopping,
 }
 
-/// Shared by the acceptor, the workers and the admin port.
+/// Shared by the workers and the admin port.
 pub(crate) struct Shared {
     pub(crate) control: Control,
     pub(crate) limits: Limits,

@@ -1,13 +1,13 @@
 //! A worker as other threads see it: what it can be told, and how.
 
-use std::net::TcpStream;
-use std::os::unix::net::UnixStream;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, mpsc as std_mpsc};
 
 use shardwright_rules::HostgroupId;
 use tokio::sync::mpsc;
 
+use crate::bound::ClientStream;
+use crate::entrance::Accepting;
 use crate::half_open::LoginPermit;
 use crate::kill::KillRequest;
 use crate::listen_address::{ListenAddress, Peer};
@@ -18,6 +18,8 @@ use crate::stats::{DigestFigures, WorkerFigures};
 pub(crate) enum Message {
     /// Take on a session.
     Session(NewSession),
+    /// Accept clients at a place.
+    Accept(Accepting),
     /// Something that everybody looks at has changed: the generation or the phase.
     Wake,
     /// The time of a session or of an idle connection may have come.
@@ -32,12 +34,6 @@ pub(crate) enum Message {
     Figures(std_mpsc::Sender<WorkerFigures>),
     /// Say the digests and forget them.
     TakeDigests(std_mpsc::Sender<Vec<DigestFigures>>),
-}
-
-/// A client's connection on its way to a worker.
-pub(crate) enum ClientStream {
-    Tcp(TcpStream),
-    Unix(UnixStream),
 }
 
 /// A client connection that was accepted.
@@ -73,6 +69,11 @@ impl WorkerHandle {
         if self.sender.send(Message::Session(session)).is_err() {
             self.load.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+
+    /// Has the worker accept clients at a place.
+    pub(crate) fn accept(&self, accepting: Accepting) {
+        self.tell(Message::Accept(accepting));
     }
 
     /// Makes the worker look at the generation and the phase.

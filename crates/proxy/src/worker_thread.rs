@@ -8,6 +8,7 @@ use std::thread::JoinHandle;
 
 use tokio::sync::mpsc;
 
+use crate::bound::ClientStream;
 use crate::channel::Channel;
 use crate::connection_ids::ConnectionId;
 use crate::event_loop::{self, TcpStream, UnixStream};
@@ -16,7 +17,7 @@ use crate::shared::{Phase, Shared};
 use crate::socket::Socket;
 use crate::stats::bump;
 use crate::worker::Worker;
-use crate::worker_handle::{ClientStream, Message, NewSession, WorkerHandle};
+use crate::worker_handle::{Message, NewSession, WorkerHandle};
 
 /// Starts a worker thread.
 pub(crate) fn start(shared: Arc<Shared>, number: usize) -> io::Result<(WorkerHandle, JoinHandle<()>)> {
@@ -50,6 +51,14 @@ pub(crate) async fn run(
 fn handle(worker: &Rc<Worker>, message: Message, load: &Arc<AtomicUsize>) {
     match message {
         Message::Session(session) => spawn_session(worker.clone(), session, load.clone()),
+        Message::Accept(accepting) => {
+            let (here, load) = (worker.clone(), load.clone());
+            let keep = move |session| {
+                load.fetch_add(1, Ordering::Relaxed);
+                spawn_session(here.clone(), session, load.clone());
+            };
+            event_loop::spawn(accepting.run(worker.clone(), keep));
+        }
         Message::Wake => worker.changed(),
         Message::Sweep => worker.sweep(),
         Message::Kill(request) => worker.kill(request),
@@ -84,6 +93,7 @@ impl Drop for SessionEntry {
     }
 }
 
+/// Serves a client, which `load` counts already.
 fn spawn_session(worker: Rc<Worker>, new: NewSession, load: Arc<AtomicUsize>) {
     let (id, handle) = worker.remember();
     let connection_id = id.id;

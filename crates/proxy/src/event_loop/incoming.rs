@@ -12,8 +12,8 @@ use super::sockets::Readiness;
 
 /// Tells when a client waits to be accepted, for as long as somebody accepts.
 ///
-/// Unlike streams, the system tells of a listener again and again while a client waits there. It is asked after each of them
-/// anyway, so no call is made that finds nobody.
+/// Unlike streams, the system tells of a listener again and again while a client waits there. Of several loops that wait for
+/// the same listener, it wakes one (`EPOLLEXCLUSIVE`).
 pub(crate) struct Incoming<'a, L: AsFd> {
     listener: &'a L,
     readiness: Rc<Readiness>,
@@ -24,13 +24,15 @@ impl<'a, L: AsFd> Incoming<'a, L> {
     pub(crate) fn at(listener: &'a L) -> io::Result<Self> {
         let here = super::here()?;
         Ok(Self {
-            readiness: here.sockets.add(&here.epoll, listener, EventFlags::IN)?,
+            readiness: here
+                .sockets
+                .add(&here.epoll, listener, EventFlags::IN | EventFlags::EXCLUSIVE)?,
             listener,
             here,
         })
     }
 
-    /// Ready when a client waits: the caller accepts one.
+    /// Ready when a client waits, unless somebody else is faster.
     pub(crate) fn poll(&self, cx: &Context<'_>) -> Poll<()> {
         ready!(self.readiness.poll_readable(cx));
         self.readiness.would_block_reader();
