@@ -32,8 +32,8 @@ pub(super) const OVERLOAD: Row = Row {
 
 /// Numbers of clients among which the knee is looked for. With one and two, what is served goes by where the system puts client,
 /// proxy and server: on two cores the same two clients have half or twice as much from one turn to the next, and a proxy that lets in two
-/// would be compared by that. Each is √2 times the one before: between twice as many and half as many there is a third of the rate,
-/// and clients that no rate is gained by only wait for each other.
+/// would be compared by that. Each is about √2 times the one before: where the next step is far above the knee, the clients that are too
+/// many only wait for each other.
 const STEPS: [u32; 9] = [4, 6, 8, 11, 16, 23, 32, 45, 64];
 /// Turns of each of them. Two turns of the same number differ by more than a twentieth, which is what the knee is about.
 const TURNS: u32 = 3;
