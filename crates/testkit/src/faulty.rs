@@ -43,10 +43,19 @@ pub struct Faulty {
     schedule: Arc<Schedule>,
 }
 
+/// A question, over all connections.
+#[derive(Clone, Copy, Debug)]
+enum At {
+    /// Counted from 0.
+    Number(usize),
+    /// The first one that starts so.
+    Start(&'static str),
+}
+
 /// Which question fails, and how; and the questions until now, counted over all connections.
 #[derive(Debug)]
 struct Schedule {
-    at: usize,
+    at: At,
     fault: Option<Fault>,
     lasts: bool,
     has_failed: AtomicBool,
@@ -66,7 +75,17 @@ impl Faulty {
     /// When there is no port to listen on.
     #[must_use]
     pub fn start(server: SocketAddr, at: usize, fault: Option<Fault>, lasts: bool) -> Self {
-        Self::serve(server, at, fault, lasts, mysql::serve)
+        Self::serve(server, At::Number(at), fault, lasts, mysql::serve)
+    }
+
+    /// In front of a server of MySQL: fails at the first statement that starts so, and at every one from there on. For clients
+    /// that ask something until it is true, and send another number of statements each time.
+    ///
+    /// # Panics
+    /// When there is no port to listen on.
+    #[must_use]
+    pub fn from_statement(server: SocketAddr, start: &'static str, fault: Fault) -> Self {
+        Self::serve(server, At::Start(start), Some(fault), true, mysql::serve)
     }
 
     /// The same in front of a server of HTTP.
@@ -75,10 +94,10 @@ impl Faulty {
     /// When there is no port to listen on.
     #[must_use]
     pub fn http(server: SocketAddr, at: usize, fault: Option<Fault>, lasts: bool) -> Self {
-        Self::serve(server, at, fault, lasts, http::serve)
+        Self::serve(server, At::Number(at), fault, lasts, http::serve)
     }
 
-    fn serve(server: SocketAddr, at: usize, fault: Option<Fault>, lasts: bool, serve: Serve) -> Self {
+    fn serve(server: SocketAddr, at: At, fault: Option<Fault>, lasts: bool, serve: Serve) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").expect("a free port on loopback");
         let address = listener.local_addr().expect("it listens");
         let schedule = Arc::new(Schedule {
@@ -108,7 +127,7 @@ impl Faulty {
     /// Whether the question was reached.
     #[must_use]
     pub fn has_failed(&self) -> bool {
-        self.schedule.has_failed.load(Ordering::Relaxed)
+        self.schedule.has_failed()
     }
 
     /// From now on nothing fails.
@@ -133,14 +152,22 @@ impl Faulty {
 }
 
 impl Schedule {
+    fn has_failed(&self) -> bool {
+        self.has_failed.load(Ordering::Relaxed)
+    }
+
     /// Counts a question; how it fails, if it does.
     fn meets(&self, question: String) -> Option<Fault> {
-        let number = {
+        let is_there = {
             let mut asked = self.asked.lock().expect("no connection panics");
+            let is_there = match self.at {
+                At::Number(number) => asked.len() == number,
+                At::Start(start) => question.starts_with(start),
+            };
             asked.push(question);
-            asked.len() - 1
+            is_there
         };
-        let is_here = number == self.at || (self.lasts && number > self.at);
+        let is_here = is_there || (self.lasts && self.has_failed());
         let is_mended = self.is_mended.load(Ordering::Relaxed);
         let fault = self.fault.filter(|_| is_here && !is_mended);
         if fault.is_some() {

@@ -131,28 +131,17 @@ fn while_one_node_is_applied_to_another_one_is_not() {
     join(&[first.real(), second.real()]);
     first.run(&WAIT_LONG);
     first.applied(&configuration(ONE));
-    let statements = {
-        let network = Faulty::start(first.proxysql.admin_address(), 0, None, false);
-        let mut target = first.target_at(&network.address.to_string(), Some("shop"), Default::default());
-        let planned = plan(&mut first.target(), &configuration(OTHER), Some("shop"));
-        assert_eq!(apply(&planned, &mut target).outcome, Outcome::Applied);
-        network.statements()
-    };
-    let load = statements
-        .iter()
-        .position(|text| text.starts_with("LOAD MYSQL QUERY RULES"));
     // The first node's apply stops in the middle, and holds its lease.
-    let network = Faulty::start(
+    let network = Faulty::from_statement(
         first.proxysql.admin_address(),
-        load.unwrap(),
-        Some(Fault::DiesBefore),
-        true,
+        "LOAD MYSQL QUERY RULES",
+        Fault::DiesBefore,
     );
     let mut target = first.target_at(&network.address.to_string(), Some("shop"), Default::default());
-    let planned = plan(&mut first.target(), &configuration(ONE), Some("shop"));
+    let planned = plan(&mut first.target(), &configuration(OTHER), Some("shop"));
     assert_eq!(apply(&planned, &mut target).outcome, Outcome::Mixed);
     let mut peer = second.target();
-    let planned = plan(&mut peer, &configuration(ONE), Some("shop"));
+    let planned = plan(&mut peer, &configuration(OTHER), Some("shop"));
     let report = apply(&planned, &mut peer);
     assert_eq!(report.outcome, Outcome::Contended, "{report:#?}");
     let node = first.proxysql.admin_address();
