@@ -24,7 +24,7 @@ use crate::listen_address::{ListenAddress, Peer};
 use crate::listeners::{Accept, Acceptor, State, Wanted};
 use crate::shared::Shared;
 use crate::worker::Worker;
-use crate::worker_handle::NewSession;
+use crate::worker_handle::{NewSession, WorkerHandle};
 
 /// Pause after a failed accept: most likely there are no descriptors left.
 pub(crate) const ACCEPT_PAUSE: Duration = Duration::from_millis(20);
@@ -187,10 +187,11 @@ impl Entrance {
             session_permit,
             login_permit,
         };
-        let workers = shared.workers().iter().enumerate();
-        match workers.min_by_key(|(_, worker)| worker.load()) {
-            Some((place, other)) if place != worker.place => other.take_on(session),
-            _ => keep(session),
+        let workers = shared.workers();
+        let chosen = WorkerHandle::with_fewest(workers).filter(|place| *place != worker.place);
+        match chosen.and_then(|place| workers.get(place)) {
+            Some(other) => other.take_on(session),
+            None => keep(session),
         }
     }
 }

@@ -59,8 +59,20 @@ impl WorkerHandle {
         Self { sender, load }
     }
 
+    /// How many sessions it has.
     pub(crate) fn load(&self) -> usize {
         self.load.load(Ordering::Relaxed)
+    }
+
+    /// The place of the worker with the fewest sessions, of several the first; of those that have not ended.
+    pub(crate) fn with_fewest(workers: &[Self]) -> Option<usize> {
+        let running = workers
+            .iter()
+            .enumerate()
+            .filter(|(_, worker)| !worker.sender.is_closed());
+        running
+            .min_by_key(|(_, worker)| worker.load())
+            .map(|(place, _)| place)
     }
 
     /// Hands over a session; it is closed if the worker has ended.
@@ -115,5 +127,25 @@ impl WorkerHandle {
     /// A worker that has ended hears nothing, and has nothing to do about it.
     fn tell(&self, message: Message) {
         let _ended = self.sender.send(message);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn worker(load: usize) -> (WorkerHandle, mpsc::UnboundedReceiver<Message>) {
+        let (sender, messages) = mpsc::unbounded_channel();
+        (WorkerHandle::new(sender, Arc::new(load.into())), messages)
+    }
+
+    #[test]
+    fn clients_go_to_the_first_worker_with_the_fewest_sessions_that_runs() {
+        let (workers, mut messages): (Vec<_>, Vec<_>) = [0, 3, 2, 2].map(worker).into_iter().unzip();
+        assert_eq!(WorkerHandle::with_fewest(&workers), Some(0));
+        messages.remove(0);
+        assert_eq!(WorkerHandle::with_fewest(&workers), Some(2));
+        messages.clear();
+        assert_eq!(WorkerHandle::with_fewest(&workers), None);
     }
 }

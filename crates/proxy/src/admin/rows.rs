@@ -170,6 +170,13 @@ fn digest(figures: DigestFigures) -> Vec<Value> {
     ]
 }
 
+pub(super) fn workers(shared: &Shared, _: &[WorkerFigures]) -> Rows {
+    let workers = shared.workers().iter().enumerate();
+    workers
+        .map(|(place, worker)| vec![int(place), int(worker.load())])
+        .collect()
+}
+
 pub(super) fn totals(shared: &Shared, figures: &[WorkerFigures]) -> Rows {
     let mut totals: Vec<(String, u64)> = vec![
         ("ProxySQL_Uptime".to_owned(), shared.started.elapsed().as_secs()),

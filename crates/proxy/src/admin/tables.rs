@@ -35,6 +35,12 @@ const TABLES: &[AdminTable] = &[
         rows: servers::watched,
     },
     AdminTable {
+        name: "stats_shardwright_workers",
+        columns: &[],
+        more: OF_WORKERS,
+        rows: rows::workers,
+    },
+    AdminTable {
         name: "stats_shardwright_pauses",
         columns: &[],
         more: OF_PAUSES,
@@ -111,6 +117,9 @@ const OF_SERVERS: &[&str] = &[
     "lag_ms INT",
     "queue INT",
 ];
+
+/// Threads that serve clients, and how many each has now.
+const OF_WORKERS: &[&str] = &["worker INT", "sessions INT"];
 
 /// Clusters whose statements for the writer wait: until when at most, sessions that have something unfinished there, and statements
 /// that wait.

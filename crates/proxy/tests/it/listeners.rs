@@ -2,6 +2,7 @@
 
 use std::fs;
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::num::NonZeroUsize;
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
@@ -137,6 +138,32 @@ fn an_apply_opens_and_closes_listeners_and_sessions_go_on() {
     apply(&mut admin, &configuration).unwrap();
     assert!(connect(ro).is_err());
     proxy.connect(None);
+}
+
+#[test]
+fn clients_are_spread_over_the_workers_by_their_number_of_sessions() {
+    let proxy = crate::support::start(&Setup {
+        options: Box::new(|options| options.workers = NonZeroUsize::new(3)),
+        ..Setup::default()
+    });
+    let mut admin = proxy.admin();
+    let mut sessions = || -> Vec<u32> {
+        let rows = "SELECT sessions FROM stats_shardwright_workers ORDER BY worker";
+        admin.query(rows).unwrap()
+    };
+    // Whoever is idle accepts, so one after another they would all come to the same one.
+    let mut clients: Vec<Conn> = (0..9).map(|_| proxy.connect(None)).collect();
+    assert_eq!(sessions(), [3, 3, 3]);
+    let mut leave = |gone: usize| {
+        clients.drain(..gone);
+        eventually(PATIENCE, || {
+            sessions().iter().sum::<u32>() as usize == clients.len()
+        });
+        clients.extend((0..gone).map(|_| proxy.connect(None)));
+        assert_eq!(sessions(), [3, 3, 3]);
+    };
+    leave(1);
+    leave(7);
 }
 
 #[test]
