@@ -39,6 +39,8 @@ use stage::Stage;
 pub struct Plan {
     /// The proxies.
     pub programs: Programs,
+    /// Another build of the bundled proxy, which has its turn where proxies have no rules.
+    pub other: Option<PathBuf>,
     /// The passthrough.
     pub passthrough: PathBuf,
     /// The rows, by name; none: all.

@@ -22,6 +22,9 @@ pub(crate) struct Arguments {
     /// The core of rows that are pinned to one.
     #[arg(long, default_value_t = Self::default().core)]
     core: u32,
+    /// Another build of the proxy, such as one of before a change. It has its turn in rows where proxies have no rules.
+    #[arg(long, value_name = "PROGRAM")]
+    beside: Option<PathBuf>,
     /// The ProxySQL (2.7); without it, it is left out.
     #[arg(long, env = "PROXYSQL_BIN")]
     proxysql: Option<PathBuf>,
@@ -34,6 +37,7 @@ impl Default for Arguments {
             rounds: 5,
             seconds: 3,
             core: 0,
+            beside: None,
             proxysql: std::env::var_os("PROXYSQL_BIN").map(PathBuf::from),
         }
     }
@@ -53,6 +57,7 @@ pub(crate) fn run(
                 .clone()
                 .filter(|path| !path.as_os_str().is_empty()),
         },
+        other: arguments.beside.clone(),
         passthrough: crate::beside("passthrough")?,
         only: arguments.only.clone(),
         rounds: arguments.rounds,

@@ -154,6 +154,7 @@ mod tests {
                 shardwright: "shardwright".into(),
                 proxysql: None,
             },
+            other: None,
             passthrough: "passthrough".into(),
             only: Vec::new(),
             rounds: 2,

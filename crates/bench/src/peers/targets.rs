@@ -15,6 +15,8 @@ pub(super) const FLOOR: &str = "floor";
 pub(super) const HAPROXY: &str = "HAProxy";
 pub(super) const PROXYSQL: &str = "ProxySQL";
 pub(super) const SHARDWRIGHT: &str = "shardwright";
+/// Another build of it.
+pub(super) const OTHER: &str = "other build";
 
 /// Server connections that a proxy may have, where that is no matter.
 pub(super) const PLENTY: u32 = 1_000;
@@ -66,6 +68,10 @@ impl Stage<'_> {
         let mut targets = vec![self.floor(server)?, self.haproxy(server, None)?];
         targets.extend(self.proxysql(server, PLENTY)?);
         targets.push(self.shardwright(server, Setup::default())?);
+        if let Some(program) = &self.plan.other {
+            let other = self.bundled(program, server, Setup::default())?;
+            targets.push(other.named(OTHER));
+        }
         Ok(targets)
     }
 
@@ -156,8 +162,11 @@ impl Stage<'_> {
 
     /// The bundled proxy; `setup` says more than how many workers and clients it has.
     pub(super) fn shardwright(&self, server: &Server, setup: Setup) -> Result<Target, BenchError> {
-        let setup = sized(server, setup);
-        let bundled = Bundled::start(&self.plan.programs.shardwright, &server.maria, &setup)?;
+        self.bundled(&self.plan.programs.shardwright, server, setup)
+    }
+
+    fn bundled(&self, program: &Path, server: &Server, setup: Setup) -> Result<Target, BenchError> {
+        let bundled = Bundled::start(program, &server.maria, &sized(server, setup))?;
         self.placed(server, bundled.endpoint(), Runs::Shardwright(Box::new(bundled)))
     }
 
