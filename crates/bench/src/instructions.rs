@@ -63,13 +63,11 @@ pub fn run(plan: &Plan, progress: impl Fn(&str)) -> Result<Report, BenchError> {
         };
         let (few, many) = (profile(FEW)?, profile(MANY)?);
         let each = PerStatement::between(&few, &many, MANY - FEW);
-        progress(&format!(
-            "  {:.0} instructions, {:.2} allocations",
-            each.total, each.allocations
-        ));
+        progress(&format!("  {}", in_short(&each)));
         tables.push(table(name, &each));
         summary.push(json!({
             "load": name, "instructions": each.total.round(), "allocations": each.allocations,
+            "code_lines": each.code_lines, "code_pages": each.code_pages,
             "by_inclusive": listed(&each.by_inclusive(LISTED, OURS)), "by_own": listed(&each.by_own(LISTED)),
         }));
     }
@@ -120,15 +118,21 @@ fn callgrind(file: &Path) -> Vec<String> {
     vec![
         "valgrind".to_owned(),
         "--tool=callgrind".to_owned(),
+        "--dump-instr=yes".to_owned(),
+        "--dump-line=no".to_owned(),
         format!("--callgrind-out-file={}", file.display()),
     ]
 }
 
+fn in_short(each: &PerStatement) -> String {
+    format!(
+        "{:.0} instructions, {:.2} allocations, code in {} cache lines on {} pages",
+        each.total, each.allocations, each.code_lines, each.code_pages
+    )
+}
+
 fn table(name: &str, each: &PerStatement) -> Table {
-    let head = format!(
-        "{name}: {:.0} instructions, {:.2} allocations",
-        each.total, each.allocations
-    );
+    let head = format!("{name}: {}", in_short(each));
     let mut table = Table::new([head.as_str(), "inclusive", "own"]);
     for (title, functions) in [
         (
