@@ -16,6 +16,15 @@ use crate::edges;
 /// The tools of the compiler's own LLVM, as rustup calls them.
 const LLVM_TOOLS: &str = "llvm-tools";
 
+/// How LLVM uses the profile. Tasks are states with jumps into the middle of their loops, for which it only guesses how often each part runs,
+/// and takes the way of a statement for what seldom runs; inferred from the counts, it knows. Then what seldom runs is moved out of each
+/// function, and what runs one after the other lies so.
+const LAYOUT: [&str; 3] = [
+    "-use-iterative-bfi-inference",
+    "-enable-split-machine-functions",
+    "-enable-ext-tsp-block-placement",
+];
+
 /// The cargo that runs this program; the one that compiled it may be another.
 pub(crate) fn cargo(root: &Path) -> Command {
     let mut cargo = Command::new(std::env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
@@ -38,7 +47,7 @@ pub(crate) fn build(root: &Path) -> io::Result<PathBuf> {
     // Functions that have changed since are compiled without it.
     let flags = [
         format!("-Cprofile-use={}", profile.display()),
-        "-Cllvm-args=-no-pgo-warn-mismatch".to_owned(),
+        format!("-Cllvm-args=-no-pgo-warn-mismatch {}", LAYOUT.join(" ")),
     ];
     compiler.build(root, &target, &flags)
 }
