@@ -72,7 +72,7 @@ impl Bundled {
     /// # Errors
     /// It does not start, or its configuration is refused.
     pub fn start(program: &Path, server: &MariaDb, setup: &Setup) -> Result<Self, BenchError> {
-        let failed = || BenchError::io("the bundled proxy");
+        let failed = || BenchError::io(format!("the bundled proxy ({})", program.display()));
         let mut environment = CommandEnvironment::new(program).map_err(failed())?;
         environment.set("BENCH_PASSWORD", PASSWORD);
         let mut options = ProxyOptions::new(environment.outside("data"));
