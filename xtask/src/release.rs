@@ -16,9 +16,9 @@ use crate::edges;
 /// The tools of the compiler's own LLVM, as rustup calls them.
 const LLVM_TOOLS: &str = "llvm-tools";
 
-/// How LLVM uses the profile. Tasks are states with jumps into the middle of their loops, for which it only guesses how often each part runs,
-/// and takes the way of a statement for what seldom runs; inferred from the counts, it knows. Then what seldom runs is moved out of each
-/// function, and what runs one after the other lies so.
+/// How LLVM uses the profile. The first has it work out from the counts how often each part of an `async` function runs: these have jumps into the
+/// middle of loops, for which it guesses otherwise, and takes what every statement runs for what seldom runs. The second moves out of a
+/// function what seldom runs, and the third lays parts that run one after the other side by side.
 const LAYOUT: [&str; 3] = [
     "-use-iterative-bfi-inference",
     "-enable-split-machine-functions",
