@@ -19,6 +19,7 @@ fn everybody_of_a_row_has_figures() {
             proxysql,
         },
         passthrough: "not needed by this row".into(),
+        other: None,
         only: vec!["shared-10".to_owned()],
         rounds: 1,
         duration: Duration::from_secs(1),
