@@ -19,7 +19,7 @@ pub(crate) struct Serving<'a> {
     /// The server's number of the connection.
     pub(crate) thread_id: u32,
     /// Where it leads: the host name may lead elsewhere by now, where the number is somebody else's.
-    pub(crate) peer: Option<IpAddr>,
+    pub(crate) peer: &'a Option<IpAddr>,
 }
 
 impl<'a> Serving<'a> {
@@ -28,7 +28,7 @@ impl<'a> Serving<'a> {
             member: &backend.member,
             key: &backend.key,
             thread_id: backend.thread_id,
-            peer: backend.peer,
+            peer: &backend.peer,
         }
     }
 
@@ -37,7 +37,7 @@ impl<'a> Serving<'a> {
             member: self.member.clone(),
             key: self.key.clone(),
             thread_id: self.thread_id,
-            peer: self.peer,
+            peer: *self.peer,
         }
     }
 }
@@ -56,7 +56,7 @@ impl Target {
             member: &self.member,
             key: &self.key,
             thread_id: self.thread_id,
-            peer: self.peer,
+            peer: &self.peer,
         }
     }
 

@@ -13,6 +13,14 @@
 //! * [`OwnWrites`]: what a server must have before it answers this session's reads.
 //! * [`SessionStatements`]: prepared statements.
 
+/// Waits for a future that is large where it was made. `.await` moves it twice before, each time with the room that it may need later.
+macro_rules! wait_for {
+    ($future:expr) => {{
+        let future = std::pin::pin!($future);
+        future.await
+    }};
+}
+
 mod after_statement;
 mod align;
 mod answer;
@@ -68,6 +76,8 @@ mod watch;
 #[cfg(feature = "in-process")]
 pub use self::proxied::proxy_header;
 
+use std::future::ready;
+use std::pin::Pin;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Instant;
@@ -107,6 +117,8 @@ pub(crate) enum End {
 }
 
 type Flow<T = ()> = Result<T, End>;
+/// A command that is being answered: as large as what it does, and gone once that is done.
+type Answering<'a> = Pin<Box<dyn Future<Output = Flow> + 'a>>;
 
 /// A session after its login.
 struct Session {
@@ -219,14 +231,12 @@ impl Session {
                 Woken::Command => {
                     bump(&self.worker.counters.totals.questions);
                     let mut frame = std::mem::take(&mut self.client.frame);
-                    // Made where it stays: it is large, and there would be a copy otherwise.
-                    let room = Box::new_uninit();
-                    let flow = Box::into_pin(Box::write(room, self.command(&frame))).await;
+                    let flow = self.command(&frame).await;
                     frame.clear();
                     self.client.frame = frame;
                     flow
                 }
-                Woken::Refused { error, seq } => self.refuse_and_close(&error, seq).await,
+                Woken::Refused { error, seq } => self.refuse_and_close(error, seq).await,
                 Woken::Gone => return,
             };
             if flow.is_err() {
@@ -236,47 +246,54 @@ impl Session {
     }
 
     /// Answers one command.
-    async fn command(&mut self, frame: &Frame) -> Flow {
+    fn command<'a>(&'a mut self, frame: &'a Frame) -> Answering<'a> {
         let seq = frame.next_seq();
         let command = match Command::decode(frame.payload()) {
             Ok(command) => command,
-            Err(error) => return Box::pin(self.client.send_error(seq, &malformed(error))).await,
+            Err(error) => return Box::pin(self.answer_malformed(seq, error)),
         };
         match command {
-            Command::Quit => Err(End::ClientGone),
-            Command::Ping => Box::pin(self.send_done(seq, b"")).await,
+            Command::Quit => Box::pin(ready(Err(End::ClientGone))),
+            Command::Ping => Box::pin(self.send_done(seq, b"")),
             Command::Query(body) => match Query::split(frame, body, self.client.has_attributes()) {
-                Ok((query, text)) => self.query(text, query).await,
-                Err(error) => Box::pin(self.client.send_error(seq, &malformed(error))).await,
+                Ok((query, text)) => pinned(self.query(text, query)),
+                Err(error) => Box::pin(self.answer_malformed(seq, error)),
             },
-            Command::InitDb(name) => Box::pin(self.init_db(name, seq)).await,
-            Command::FieldList { table, .. } => Box::pin(self.field_list(table, frame)).await,
-            Command::StmtPrepare(text) => Box::pin(self.prepare(text, seq)).await,
+            Command::InitDb(name) => Box::pin(self.init_db(name, seq)),
+            Command::FieldList { table, .. } => Box::pin(self.field_list(table, frame)),
+            Command::StmtPrepare(text) => Box::pin(self.prepare(text, seq)),
             Command::StmtExecute {
                 statement_id,
                 flags,
                 parameters,
-            } => self.execute(statement_id, flags, parameters, seq).await,
+            } => match self.statements.has_cursor(statement_id) {
+                false => pinned(self.execute(statement_id, flags, parameters, seq)),
+                true => Box::pin(self.execute_anew(statement_id, flags, parameters, seq)),
+            },
             Command::StmtSendLongData {
                 statement_id,
                 parameter,
                 data,
-            } => self.long_data(statement_id, parameter, data),
-            Command::StmtClose(id) => Box::pin(self.close_statement(id)).await,
-            Command::StmtReset(id) => Box::pin(self.reset_statement(id, seq)).await,
-            Command::StmtFetch { statement_id, rows } => Box::pin(self.fetch(statement_id, rows, seq)).await,
-            Command::ResetConnection => Box::pin(self.reset_connection(seq)).await,
-            Command::ChangeUser(body) => Box::pin(self.change_user(body, seq)).await,
-            Command::Statistics => Box::pin(self.statistics(seq)).await,
+            } => Box::pin(ready(self.long_data(statement_id, parameter, data))),
+            Command::StmtClose(id) => Box::pin(self.close_statement(id)),
+            Command::StmtReset(id) => Box::pin(self.reset_statement(id, seq)),
+            Command::StmtFetch { statement_id, rows } => Box::pin(self.fetch(statement_id, rows, seq)),
+            Command::ResetConnection => Box::pin(self.reset_connection(seq)),
+            Command::ChangeUser(body) => Box::pin(self.change_user(body, seq)),
+            Command::Statistics => Box::pin(self.statistics(seq)),
             Command::SetOption { multi_statements } => {
                 self.client.takes_several = multi_statements;
-                Box::pin(self.send_eof(seq)).await
+                Box::pin(self.send_eof(seq))
             }
-            Command::ProcessKill(id) => Box::pin(self.kill(id, KillScope::Connection, seq)).await,
+            Command::ProcessKill(id) => Box::pin(self.kill(id, KillScope::Connection, seq)),
             Command::ProcessInfo | Command::Debug | Command::Unknown(_) => {
-                Box::pin(self.unsupported(seq, "Unknown command")).await
+                Box::pin(self.unsupported(seq, "Unknown command"))
             }
         }
+    }
+
+    async fn answer_malformed(&mut self, seq: u8, error: DecodeError) -> Flow {
+        self.client.send_error(seq, &malformed(error)).await
     }
 
     /// What routing may know of this session.
@@ -324,12 +341,40 @@ fn malformed(error: DecodeError) -> MysqlError {
     errors::MALFORMED_PACKET.with(format_args!("Malformed communication packet: {error}"))
 }
 
+/// A future is made where it stays: `Box::pin` copies all the room that it may need.
+#[inline(always)]
+fn pinned<F: Future>(future: F) -> Pin<Box<F>> {
+    Box::into_pin(Box::write(Box::new_uninit(), future))
+}
+
 #[cfg(test)]
 mod tests {
-    use super::serve;
+    use super::query::Query;
+    use super::{Session, serve};
+
+    /// What mimalloc has room for at hand; more than that takes it 200 instructions (`MI_SMALL_SIZE_MAX`).
+    const AT_HAND: usize = 1024;
 
     fn size_of_future<A, B, F: Future>(_: impl FnOnce(A, B) -> F) -> usize {
         size_of::<F>()
+    }
+
+    /// Each statement has one of these.
+    #[test]
+    fn a_statement_on_its_way_is_small() {
+        type Text = &'static [u8];
+        let query =
+            |session: &'static mut Session, (text, query): (Text, Query<'static>)| session.query(text, query);
+        let execute = |session: &'static mut Session, block: Text| session.execute(1, 0, block, 1);
+        for (size, what) in [
+            (size_of_future(query), "a text"),
+            (size_of_future(execute), "an execution"),
+        ] {
+            assert!(
+                size <= AT_HAND,
+                "{what}: {size} bytes; `-Zprint-type-sizes` says of what, and what is seldom there goes behind a pointer"
+            );
+        }
     }
 
     /// Thousands of clients wait at once, and each has a future of this size.

@@ -7,6 +7,7 @@ use shardwright_wire::{Command, StatusFlags};
 use super::forward::{Broken, Traffic};
 use super::held::Held;
 use super::holds::{After, Ending, Holds, SetLeft, after};
+use super::repeat::{Relayed, Rest};
 use super::set_statement::SetPlan;
 use super::statement::RoutedStatement;
 use super::statement_words::{is_transaction_bound, may_leave_id};
@@ -23,6 +24,8 @@ struct Answered {
     status: Option<StatusFlags>,
     insert_id: u64,
     warnings: u16,
+    /// Of the connection, by then.
+    exchanges: u64,
 }
 
 impl Session {
@@ -35,7 +38,7 @@ impl Session {
             }
             Broken::NotRun => Err(End::Closed),
             Broken::Killed { is_partial: true } => Err(End::Closed),
-            Broken::Killed { is_partial: false } => self.refuse_and_close(&connection_killed(), seq).await,
+            Broken::Killed { is_partial: false } => self.refuse_and_close(connection_killed(), seq).await,
             Broken::Backend { error, is_partial } => {
                 bump(&self.worker.counters.totals.backend_lost);
                 let session = self.login.connection_id;
@@ -48,46 +51,103 @@ impl Session {
                 }
                 let error = error.for_client();
                 if held.holds.is_empty() {
-                    self.refuse(seq, &error).await
+                    self.refuse(seq, error).await
                 } else {
-                    self.refuse_and_close(&error, seq).await
+                    self.refuse_and_close(error, seq).await
                 }
             }
         }
     }
 
     /// Counts an answered statement, learns what it left, and keeps the connection or gives it back.
-    pub(super) async fn after_statement(
-        &mut self,
-        mut held: Held,
-        routed: &RoutedStatement<'_>,
+    ///
+    /// # Errors
+    /// The session ends.
+    pub(super) fn after_statement<'a>(
+        &'a mut self,
+        held: Held,
+        routed: &'a RoutedStatement<'_>,
         traffic: Traffic,
-    ) -> Flow {
+    ) -> Flow<Option<Rest<'a>>> {
         self.answered_at = Some(traffic.ended);
         self.count(&held, routed, traffic);
-        let shape = routed.statement.shape();
-        self.note_table_change(shape);
+        self.note_table_change(routed.statement.shape());
         let outcome = held.backend.scanner.outcome();
-        let mut answered = Answered {
+        let answered = Answered {
             failed: outcome.error.is_some(),
             status: outcome.status,
             insert_id: outcome.last_insert_id,
             warnings: outcome.warnings,
+            exchanges: held.backend.exchanges,
         };
-        let exchanges = held.backend.exchanges;
         if answered.failed && may_have_changed_transaction(&held, routed) {
-            match Box::pin(status_after_error(&mut held.backend)).await {
-                Ok(status) => answered.status = status,
-                Err(error) => return self.broken_after(&error),
-            }
+            return Ok(Some(Box::pin(self.after_error(held, routed, traffic, answered))));
         }
+        self.learn(held, routed, traffic, answered)
+    }
+
+    /// An error says nothing of the transaction: the server is asked.
+    async fn after_error(
+        &mut self,
+        mut held: Held,
+        routed: &RoutedStatement<'_>,
+        traffic: Traffic,
+        mut answered: Answered,
+    ) -> Flow<Relayed> {
+        match status_after_error(&mut held.backend).await {
+            Ok(status) => answered.status = status,
+            Err(error) => return Err(self.broken_after(&error)),
+        }
+        match self.learn(held, routed, traffic, answered)? {
+            Some(rest) => rest.await,
+            None => Ok(Relayed::Done),
+        }
+    }
+
+    fn learn<'a>(
+        &'a mut self,
+        mut held: Held,
+        routed: &'a RoutedStatement<'_>,
+        traffic: Traffic,
+        answered: Answered,
+    ) -> Flow<Option<Rest<'a>>> {
         if !self.is_read_as_set(&held, routed, &answered) {
             tracing::error!(hostgroup = %held.hostgroup, "sql_mode has become another than the session has set");
             return Err(End::Closed);
         }
         if self.learn_autocommit(&mut held, routed, answered.status) {
-            Box::pin(self.commit_with_others()).await?;
+            return Ok(Some(Box::pin(
+                self.after_autocommit(held, routed, traffic, answered),
+            )));
         }
+        self.conclude(held, routed, traffic, &answered);
+        Ok(None)
+    }
+
+    /// The session's autocommit was turned on, which commits on its other connections.
+    async fn after_autocommit(
+        &mut self,
+        held: Held,
+        routed: &RoutedStatement<'_>,
+        traffic: Traffic,
+        answered: Answered,
+    ) -> Flow<Relayed> {
+        if let Err(error) = self.commit_by_autocommit().await {
+            tracing::warn!(?error, "a connection of the session did not take autocommit");
+            return Err(End::Closed);
+        }
+        self.conclude(held, routed, traffic, &answered);
+        Ok(Relayed::Done)
+    }
+
+    fn conclude(
+        &mut self,
+        mut held: Held,
+        routed: &RoutedStatement<'_>,
+        traffic: Traffic,
+        answered: &Answered,
+    ) {
+        let shape = routed.statement.shape();
         held.backend.is_suspect |= shape
             .effects
             .intersects(SessionEffects::UNKNOWN | SessionEffects::TEXT_PREPARE);
@@ -95,15 +155,15 @@ impl Session {
         self.hidden
             .note(held.hostgroup, &held.backend, routed.statement, answered.failed);
         self.learn_own_writes(&mut held, routed, answered.status);
-        self.learn_holds(&mut held, routed, &answered);
+        self.learn_holds(&mut held, routed, answered);
         if !shape.is_safe_read() && !routed.statement.is_session_setup() && !is_transaction_bound(shape) {
             self.routing.last_write = Some(traffic.ended);
         }
-        let next_query_flag_in = routed.effects.next_query_flag_in;
+        let next_query_flag_in = routed.besides.effects.next_query_flag_in;
         self.routing.next_query_flag_in = next_query_flag_in.or(self.routing.next_query_flag_in);
         self.diagnostics
             .note_warnings(&mut held, routed.statement, answered.failed, answered.warnings);
-        self.diagnostics.note_statement(&held, exchanges);
+        self.diagnostics.note_statement(&held, answered.exchanges);
         held.backend.last_session = self.number;
         held.until = held
             .holds
@@ -111,7 +171,6 @@ impl Session {
             .then(|| traffic.ended + self.worker.shared.limits.brief_hold);
         self.held
             .keep_or_give_at(held, &self.worker.pool, || traffic.ended);
-        Ok(())
     }
 
     /// Whether the server reads texts in the mode that the session has set, with this statement or before.
@@ -140,14 +199,6 @@ impl Session {
         let turns_on = autocommit && !self.settings.autocommit;
         self.settings.autocommit = autocommit;
         turns_on
-    }
-
-    /// The session's autocommit was turned on, which commits on its other connections.
-    async fn commit_with_others(&mut self) -> Flow {
-        self.commit_by_autocommit().await.map_err(|error| {
-            tracing::warn!(?error, "a connection of the session did not take autocommit");
-            End::Closed
-        })
     }
 
     /// Notes that the session's LAST_INSERT_ID() is on this connection, if the statement may have left one.
@@ -189,7 +240,7 @@ impl Session {
                 warnings: answered.warnings,
                 set,
                 ending: routed.ending,
-                multiplex: routed.effects.multiplex,
+                multiplex: routed.besides.effects.multiplex,
             },
         );
         // What other connections were held for to be asked about is not the session's latest any more.
@@ -247,10 +298,10 @@ impl Session {
     }
 
     /// The answer was forwarded; the connection is gone, and with it what the session had there.
-    fn broken_after(&self, error: &BackendError) -> Flow {
+    fn broken_after(&self, error: &BackendError) -> End {
         bump(&self.worker.counters.totals.backend_lost);
         tracing::warn!(%error, "a backend connection was lost");
-        Err(End::Closed)
+        End::Closed
     }
 }
 

@@ -46,10 +46,10 @@ impl Session {
     }
 
     /// An error of the proxy's own about a statement; it is counted.
-    pub(super) async fn refuse(&mut self, seq: u8, error: &MysqlError) -> Flow {
+    pub(super) async fn refuse(&mut self, seq: u8, error: MysqlError) -> Flow {
         self.worker.counters.refused(Reason::Error(error.code));
-        self.diagnostics.failed_here(error);
-        self.client.send_error(seq, error).await
+        self.diagnostics.failed_here(&error);
+        self.client.send_error(seq, &error).await
     }
 
     /// What the rules say no to; it is counted by its reason.
@@ -63,13 +63,13 @@ impl Session {
     }
 
     /// An error after which the connection is closed.
-    pub(super) async fn refuse_and_close(&mut self, error: &MysqlError, seq: u8) -> Flow {
+    pub(super) async fn refuse_and_close(&mut self, error: MysqlError, seq: u8) -> Flow {
         self.refuse(seq, error).await?;
         Err(End::Closed)
     }
 
     pub(super) async fn unsupported(&mut self, seq: u8, what: &str) -> Flow {
-        self.refuse(seq, &errors::UNKNOWN_COM.with(what)).await
+        self.refuse(seq, errors::UNKNOWN_COM.with(what)).await
     }
 
     /// COM_STATISTICS.

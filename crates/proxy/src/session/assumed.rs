@@ -18,7 +18,7 @@ use crate::base_tables::{AskedFor, Era, question};
 impl Session {
     /// Whether these are known to be base tables.
     pub(super) fn is_confirmed(&self, held: &Held, routed: &RoutedStatement<'_>) -> bool {
-        let mut assumed = routed.assumed.iter();
+        let mut assumed = routed.besides.assumed.iter();
         assumed.all(|table| self.is_base(self.era(), held.hostgroup, table))
     }
 
@@ -34,7 +34,7 @@ impl Session {
         held: &mut Held,
         routed: &RoutedStatement<'_>,
     ) -> Result<(), CheckoutError> {
-        for table in routed.assumed {
+        for table in &routed.besides.assumed {
             let era = self.era();
             let hostgroup = held.hostgroup;
             if self.is_base(era, hostgroup, table) {

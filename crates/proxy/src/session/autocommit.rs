@@ -1,6 +1,6 @@
 //! SET statements that a session takes on, and switching autocommit, which ends transactions.
 
-use shardwright_rules::{PendingKind, Statement, refusal};
+use shardwright_rules::{HostgroupId, PendingKind, Statement, refusal};
 use shardwright_sql::lex::reads_alike;
 use shardwright_wire::{Command, MysqlError, SessionChange, StatusFlags, errors};
 
@@ -57,10 +57,27 @@ impl Session {
         Ok(Some(plan))
     }
 
-    /// A SET that the proxy keeps and hands on when a connection needs it.
-    pub(super) async fn keep_set(&mut self, plan: &SetPlan, text: &[u8], seq: u8) -> Flow {
+    /// Whether the proxy keeps a SET, and hands it on when a connection needs it.
+    pub(super) fn can_keep(&self, plan: &SetPlan) -> bool {
+        let is_open = self.held.transaction().is_some();
+        plan.is_kept_here() && !(is_open && plan.next_transaction) && !self.is_told_by_server(plan)
+    }
+
+    /// Keeps a SET, unless no server of the hostgroup takes its character set.
+    pub(super) async fn keep_set(
+        &mut self,
+        plan: Box<SetPlan>,
+        text: &[u8],
+        hostgroup: HostgroupId,
+        seq: u8,
+    ) -> Flow {
+        if let Some(names) = &plan.names
+            && let Some(error) = self.names_error(names, hostgroup).await?
+        {
+            return self.refuse(seq, error).await;
+        }
         self.diagnostics.begins_list_here();
-        self.settings.take(plan, text);
+        self.settings.take(&plan, text);
         if let Some(autocommit) = plan.autocommit {
             // Where it is on already, SET autocommit=1 ends no transaction.
             let turns_on = autocommit && !self.settings.autocommit;
@@ -83,7 +100,7 @@ impl Session {
 
     /// Whether a SET that the proxy could keep is sent to a server, which tells the client the character sets by their
     /// full names.
-    pub(super) fn is_told_by_server(&self, plan: &SetPlan) -> bool {
+    fn is_told_by_server(&self, plan: &SetPlan) -> bool {
         self.client.tracks_session() && plan.names.is_some() && self.pending.is_empty()
     }
 

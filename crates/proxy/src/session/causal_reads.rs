@@ -22,7 +22,6 @@ use std::time::{Duration, Instant};
 
 use shardwright_rules::HostgroupId;
 use shardwright_wire::errors;
-use smallvec::SmallVec;
 
 use super::Session;
 use super::checkout_error::CheckoutError;
@@ -155,13 +154,13 @@ impl Session {
     }
 
     /// Servers that need not be asked.
-    fn of_no_use(&mut self, cluster: &CausalCluster, group: Option<&HostgroupMembers>) -> SmallVec<[u64; 2]> {
+    fn of_no_use(&mut self, cluster: &CausalCluster, group: Option<&HostgroupMembers>) -> Vec<u64> {
         let is_unlogged = self
             .own_writes
             .of(&cluster.address)
             .is_some_and(|writes| writes.is_unlogged);
         let members = group.into_iter().flat_map(|group| &group.members);
-        let mut of_no_use = SmallVec::new();
+        let mut of_no_use = Vec::new();
         for member in members {
             let runtime = &member.runtime;
             let is_of_no_use = is_unlogged || runtime.reach.is_late();

@@ -46,14 +46,14 @@ impl Session {
     /// COM_STMT_FETCH.
     pub(super) async fn fetch(&mut self, id: u32, rows: u32, seq: u8) -> Flow {
         let Some(statement) = self.statements.get(id) else {
-            return self.refuse(seq, &unknown(id, "mysqld_stmt_fetch")).await;
+            return self.refuse(seq, unknown(id, "mysqld_stmt_fetch")).await;
         };
         let Some(cursor) = &statement.cursor else {
-            return self.refuse(seq, &no_cursor(id)).await;
+            return self.refuse(seq, no_cursor(id)).await;
         };
         let (server_id, text, mode) = (cursor.server_id, statement.text.clone(), statement.reading.mode);
         let Some(mut held) = self.connection_of_cursor(id) else {
-            return self.refuse(seq, &no_cursor(id)).await;
+            return self.refuse(seq, no_cursor(id)).await;
         };
         let (mut bytes, mut next_seq) = (Vec::new(), 0);
         let command = Command::StmtFetch {
@@ -66,7 +66,7 @@ impl Session {
             shape: ResponseShape::Rows,
             next_seq,
             statement_id: None,
-            file: None,
+            statement: None,
             may_repeat: false,
         };
         let sending = self.transmit(&mut held.backend, &transmission, None);
@@ -136,7 +136,7 @@ impl Session {
         if self.statements.forget_long_data(id) {
             self.send_done(seq, b"").await
         } else {
-            self.refuse(seq, &unknown(id, "mysqld_stmt_reset")).await
+            self.refuse(seq, unknown(id, "mysqld_stmt_reset")).await
         }
     }
 }

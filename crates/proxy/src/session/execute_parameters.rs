@@ -23,7 +23,8 @@ pub(crate) struct ExecuteParameters<'a> {
     /// Two bytes a parameter; `None` when the client relies on those it bound before.
     pub(crate) types: Option<Cow<'a, [u8]>>,
     pub(crate) values: &'a [u8],
-    named: Option<Named<'a>>,
+    /// Behind a pointer, as few clients have it.
+    named: Option<Box<Named<'a>>>,
 }
 
 /// What a client that speaks of query attributes says beside that.
@@ -109,10 +110,10 @@ impl<'a> ExecuteParameters<'a> {
             null_bitmap: &parameters.null_bitmap[..own.div_ceil(8)],
             types: parameters.types.as_ref().map(own_types).map(Cow::Owned),
             values,
-            named: Some(Named {
+            named: Some(Box::new(Named {
                 parameters,
                 attribute_values,
-            }),
+            })),
         })
     }
 

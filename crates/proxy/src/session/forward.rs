@@ -4,12 +4,13 @@ use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
 use std::time::{Duration, Instant};
 
+use shardwright_rules::Statement;
 use shardwright_wire::statement::{PREPARED_ID_END, set_prepared_id};
 use shardwright_wire::{CapabilityFlags, ResponseScanner, ResponseShape, ScanEvent};
 
 use super::Session;
 use super::client::Client;
-use super::local_file::{FileError, FileTransfer};
+use super::local_file::{FileError, FileTransfer, local_file};
 use super::watch::Watch;
 use crate::backend::{Backend, BackendError};
 use crate::channel::Channel;
@@ -31,8 +32,8 @@ pub(super) struct Transmission<'a> {
     pub(super) next_seq: u8,
     /// The number that the client is to have for the statement it prepares.
     pub(super) statement_id: Option<u32>,
-    /// The file that the server may ask the client for.
-    pub(super) file: Option<&'a [u8]>,
+    /// The statement, whose file the server may ask the client for.
+    pub(super) statement: Option<&'a Statement<'a>>,
     /// An error that says that nothing was executed is not for the client.
     pub(super) may_repeat: bool,
 }
@@ -100,11 +101,16 @@ impl Session {
                 member: &backend.member,
                 key: &backend.key,
                 thread_id: backend.thread_id,
-                peer: backend.peer,
+                peer: &backend.peer,
             },
             scanner: &mut backend.scanner,
-            head: transmission.statement_id.map(|id| (id, Vec::new())),
-            file: transmission.file,
+            head: transmission.statement_id.map(|id| {
+                Box::new(Head {
+                    id,
+                    bytes: Vec::new(),
+                })
+            }),
+            statement: transmission.statement,
             may_repeat: transmission.may_repeat,
             transfer: None,
             received: 0,
@@ -157,17 +163,24 @@ fn poll_reset(
     client.poll_gone(cx).map(|()| Err(Broken::Client))
 }
 
+/// The start of an answer to COM_STMT_PREPARE, and the number that the client is to have.
+struct Head {
+    id: u32,
+    bytes: Vec<u8>,
+}
+
+/// An answer on its way. What it seldom has is behind pointers: a session's future has room for all of it.
 struct Forwarding<'a, 'w> {
     client: &'a mut Client,
     watch: &'a mut Watch<'w>,
     server: Serving<'a>,
     scanner: &'a mut ResponseScanner,
-    /// The start of an answer in which a number is to be replaced, until it is there.
-    head: Option<(u32, Vec<u8>)>,
-    file: Option<&'a [u8]>,
+    /// Until the number is there that is to be replaced.
+    head: Option<Box<Head>>,
+    statement: Option<&'a Statement<'a>>,
     may_repeat: bool,
     /// The server waits for the client's file.
-    transfer: Option<FileTransfer>,
+    transfer: Option<Box<FileTransfer>>,
     received: u64,
     forwarded: u64,
     is_complete: bool,
@@ -245,21 +258,22 @@ impl Forwarding<'_, '_> {
             ScanEvent::Complete if feed.consumed == bytes.len() => self.is_complete = true,
             ScanEvent::Complete => return Err(self.lost(shardwright_wire::ScanError::NotExpected.into())),
             ScanEvent::LocalInfile if feed.consumed == bytes.len() && self.may_ask() => {
-                self.transfer = Some(FileTransfer::new(self.watch.worker.shared.limits.max_packet));
+                let limit = self.watch.worker.shared.limits.max_packet;
+                self.transfer = Some(Box::new(FileTransfer::new(limit)));
             }
             ScanEvent::LocalInfile => return Err(self.lost(shardwright_wire::ScanError::NotExpected.into())),
         }
         let sent = match self.head.take() {
             None => return self.pass(cx, bytes),
-            Some((id, mut head)) => {
-                head.extend_from_slice(bytes);
-                if head.len() < PREPARED_ID_END && !self.is_complete {
-                    self.head = Some((id, head));
+            Some(mut head) => {
+                head.bytes.extend_from_slice(bytes);
+                if head.bytes.len() < PREPARED_ID_END && !self.is_complete {
+                    self.head = Some(head);
                     return Ok(());
                 }
                 // An error has no number to replace.
-                set_prepared_id(&mut head, id);
-                self.client.channel.send_or_queue(cx, &head)
+                set_prepared_id(&mut head.bytes, head.id);
+                self.client.channel.send_or_queue(cx, &head.bytes)
             }
         };
         self.forwarded += bytes.len() as u64;
@@ -288,8 +302,11 @@ impl Forwarding<'_, '_> {
             .client
             .capabilities
             .contains(CapabilityFlags::CLIENT_LOCAL_FILES);
-        let asked = self.scanner.outcome().infile.as_deref();
-        takes && self.client.splice.is_none() && self.file.is_some() && self.file == asked
+        if !takes || self.client.splice.is_some() {
+            return false;
+        }
+        let named = self.statement.and_then(local_file);
+        named.is_some() && named.as_deref() == self.scanner.outcome().infile.as_deref()
     }
 
     /// Whether the answer says that the server has executed nothing, because it takes no writes.

@@ -86,14 +86,14 @@ impl Session {
     pub(super) async fn kill(&mut self, id: u32, scope: KillScope, seq: u8) -> Flow {
         if id == self.login.connection_id {
             return match scope {
-                KillScope::Query => self.refuse(seq, &interrupted()).await,
-                KillScope::Connection => self.refuse_and_close(&connection_killed(), seq).await,
+                KillScope::Query => self.refuse(seq, interrupted()).await,
+                KillScope::Connection => self.refuse_and_close(connection_killed(), seq).await,
             };
         }
         let shared = &self.worker.shared;
         let worker = shared.connection_ids.worker_of(id);
         let Some(worker) = worker.and_then(|worker| shared.workers().get(worker)) else {
-            return self.refuse(seq, &unknown(id)).await;
+            return self.refuse(seq, unknown(id)).await;
         };
         let (answer, answered) = oneshot::channel();
         worker.kill(KillRequest {
@@ -113,14 +113,14 @@ impl Session {
         };
         match killed {
             Killed::Done => self.send_ok(seq, b"").await,
-            Killed::Unknown => self.refuse(seq, &unknown(id)).await,
+            Killed::Unknown => self.refuse(seq, unknown(id)).await,
             Killed::Denied => {
                 let error = errors::KILL_DENIED.with(format_args!("You are not owner of thread {id}"));
-                self.refuse(seq, &error).await
+                self.refuse(seq, error).await
             }
             Killed::Failed(why) => {
                 let error = errors::UNKNOWN.with(format_args!("the server was not told to end it: {why}"));
-                self.refuse(seq, &error).await
+                self.refuse(seq, error).await
             }
         }
     }
@@ -130,11 +130,11 @@ impl Session {
         let Some(KillStatement { scope, id }) = KillStatement::read(text) else {
             let error = errors::UNKNOWN_COM
                 .with("through the proxy, KILL takes QUERY or CONNECTION and a number that CONNECTION_ID() has said");
-            return self.refuse(seq, &error).await;
+            return self.refuse(seq, error).await;
         };
         match id.map_or(Ok(self.login.connection_id), u32::try_from) {
             Ok(id) => self.kill(id, scope, seq).await,
-            Err(_) => self.refuse(seq, &unknown(id.unwrap_or_default())).await,
+            Err(_) => self.refuse(seq, unknown(id.unwrap_or_default())).await,
         }
     }
 }

@@ -99,7 +99,7 @@ impl Session {
                     code = error.code,
                     "a login was refused"
                 );
-                self.refuse_and_close(&error, seq).await
+                self.refuse_and_close(error, seq).await
             }
             None => {
                 // The session has done nothing yet that could be asked about.

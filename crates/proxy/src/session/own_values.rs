@@ -6,7 +6,7 @@
 
 use std::borrow::Cow;
 
-use shardwright_rules::{Destination, Statement};
+use shardwright_rules::{Besides, Statement};
 use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::{LexMode, Lexer, SessionEffects, Span, Token, TokenKind};
 
@@ -23,9 +23,9 @@ impl Session {
     pub(super) fn sent_text<'a>(
         &self,
         statement: &Statement<'_>,
-        route: &'a Destination,
+        besides: &'a Besides,
     ) -> Option<Cow<'a, [u8]>> {
-        let routed = route.besides().rewritten.as_deref();
+        let routed = besides.rewritten.as_deref();
         if statement
             .shape()
             .effects

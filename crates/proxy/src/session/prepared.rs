@@ -2,7 +2,7 @@
 
 use std::rc::Rc;
 
-use shardwright_rules::{Destination, Dispatch, Outcome, SentAs, Statement, prepared};
+use shardwright_rules::{Dispatch, Outcome, SentAs, Statement, prepared};
 use shardwright_sql::StatementClass;
 use shardwright_wire::{Command, MysqlError, PrepareOk, ResponseShape, append_packet, errors};
 
@@ -11,7 +11,6 @@ use super::checkout_error::CheckoutError;
 use super::execute_parameters::{ExecuteParameters, Executed, wrong_arguments};
 use super::forward::Transmission;
 use super::held::Held;
-use super::local_file::local_file;
 use super::questions::Rows;
 use super::repeat::{Patience, Relayed};
 use super::statement::RoutedStatement;
@@ -21,7 +20,6 @@ use super::throttled::is_let_through;
 use super::{End, Flow, Session};
 use crate::backend_statements::PreparedText;
 use crate::stats::bump;
-use crate::throttles::Passage;
 
 /// Bytes of a piece of a parameter, so that it fits a packet.
 const PIECE: usize = 8 << 20;
@@ -37,11 +35,47 @@ struct Packets {
 struct Execution<'a> {
     /// The client's number of the statement.
     id: u32,
-    parameters: &'a ExecuteParameters<'a>,
-    types: &'a [u8],
-    route: &'a Destination,
+    parameters: ExecuteParameters<'a>,
+    /// Two bytes for each parameter.
+    types: Rc<[u8]>,
     /// The sequence number of the answer's first packet.
     seq: u8,
+}
+
+impl<'a> Execution<'a> {
+    /// Reads it, and keeps the types that it binds.
+    ///
+    /// # Errors
+    /// The error for the client.
+    fn of(
+        prepared: &mut SessionStatement,
+        (flags, block): (u8, &'a [u8]),
+        has_attributes: bool,
+        (id, seq): (u32, u8),
+    ) -> Result<Self, MysqlError> {
+        let executed = Executed {
+            parameters: prepared.parameters,
+            long_data: &prepared.long_data,
+            has_attributes,
+        };
+        let parameters = ExecuteParameters::split(flags, block, executed)?;
+        if let Some(types) = parameters.types.as_deref()
+            && *prepared.types != *types
+        {
+            prepared.types = types.into();
+        }
+        let is_typed = prepared.types.len() == 2 * usize::from(prepared.parameters);
+        let types = match is_typed {
+            true => Some(prepared.types.clone()),
+            false => parameters.types_of_nulls(prepared.parameters).map(Rc::from),
+        };
+        Ok(Self {
+            id,
+            types: types.ok_or_else(wrong_arguments)?,
+            parameters,
+            seq,
+        })
+    }
 }
 
 impl Session {
@@ -53,12 +87,12 @@ impl Session {
             let error = errors::MAX_PREPARED_STMT_COUNT_REACHED.with(format_args!(
                 "Can't create more than max_prepared_stmt_count statements (current value: {limit})"
             ));
-            return self.refuse(seq, &error).await;
+            return self.refuse(seq, error).await;
         }
         let text: Rc<[u8]> = Rc::from(text);
         let statement = Statement::new(&text, self.settings.mode).sent_as(SentAs::Prepare);
         if !self.is_mariadb() && is_never_prepared(&statement) {
-            return self.refuse(seq, &not_preparable()).await;
+            return self.refuse(seq, not_preparable()).await;
         }
         let is_kill = statement.class() == StatementClass::Kill && prepared::is_text(&statement);
         if is_kill || is_comment_only(&statement) {
@@ -66,7 +100,7 @@ impl Session {
         }
         let error = unroutable(&statement).or_else(|| self.file_not_taken(&statement));
         if let Some(error) = error {
-            return self.refuse(seq, &error).await;
+            return self.refuse(seq, error).await;
         }
         if let Some(question) = self.question(&statement, None) {
             return self.prepare_here(&text, Some(question.definition()), seq).await;
@@ -76,7 +110,7 @@ impl Session {
             _ if prepared::is_text(&statement) => return self.prepare_here(&text, None, seq).await,
             Outcome::Route(route) => route,
             Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin => {
-                return self.refuse(seq, &not_preparable()).await;
+                return self.refuse(seq, not_preparable()).await;
             }
         };
         let mut routed = self.routed_statement(&statement, &route, None);
@@ -85,12 +119,11 @@ impl Session {
         routed.requirements.asks = false;
         routed.requirements.begins = false;
         routed.requirements.is_work = false;
-        let mut held = match self.obtain(&routed).await {
-            Ok(held) => held,
-            Err(error) => return self.not_checked_out(error, seq).await,
+        let Some(mut held) = self.obtain_or_tell(&routed, seq).await? else {
+            return Ok(());
         };
         let id = self.statements.next_id();
-        let sent = self.sent_text(&statement, &route);
+        let sent = self.sent_text(&statement, route.besides());
         let sent = sent.as_deref().unwrap_or(&text);
         let mut bytes = Vec::with_capacity(sent.len() + 8);
         let mut next_seq = 0;
@@ -102,7 +135,7 @@ impl Session {
             shape: ResponseShape::Prepare,
             next_seq,
             statement_id: Some(id),
-            file: None,
+            statement: None,
             may_repeat: false,
         };
         let sending = self.transmit(&mut held.backend, &transmission, None);
@@ -150,44 +183,29 @@ impl Session {
         }
     }
 
+    /// COM_STMT_EXECUTE of a statement whose cursor may be open.
+    pub(super) async fn execute_anew(&mut self, id: u32, flags: u8, block: &[u8], seq: u8) -> Flow {
+        self.close_cursor(id).await;
+        self.execute(id, flags, block, seq).await
+    }
+
     /// COM_STMT_EXECUTE.
     pub(super) async fn execute(&mut self, id: u32, flags: u8, block: &[u8], seq: u8) -> Flow {
-        let is_open = |statement: &SessionStatement| statement.cursor.is_some();
-        if self.statements.get(id).is_some_and(is_open) {
-            Box::pin(self.close_cursor(id)).await;
-        }
+        let has_attributes = self.client.has_attributes();
         let Some(prepared) = self.statements.get_mut(id) else {
-            return Box::pin(self.refuse(seq, &unknown(id, "mysqld_stmt_execute"))).await;
+            return Box::pin(self.refuse(seq, unknown(id, "mysqld_stmt_execute"))).await;
         };
-        let executed = Executed {
-            parameters: prepared.parameters,
-            long_data: &prepared.long_data,
-            has_attributes: self.client.has_attributes(),
-        };
-        let parameters = match ExecuteParameters::split(flags, block, executed) {
-            Ok(parameters) => parameters,
-            Err(error) => return Box::pin(self.refuse(seq, &error)).await,
-        };
-        if let Some(types) = parameters.types.as_deref()
-            && *prepared.types != *types
-        {
-            prepared.types = types.into();
-        }
-        let is_typed = prepared.types.len() == 2 * usize::from(prepared.parameters);
-        let types = match is_typed {
-            true => Some(prepared.types.clone()),
-            false => parameters.types_of_nulls(prepared.parameters).map(Rc::from),
-        };
-        let Some(types) = types else {
-            return Box::pin(self.refuse(seq, &wrong_arguments())).await;
+        let execution = match Execution::of(prepared, (flags, block), has_attributes, (id, seq)) {
+            Ok(execution) => execution,
+            Err(error) => return Box::pin(self.refuse(seq, error)).await,
         };
         let text = prepared.text.clone();
-        let schema = prepared.schema.clone();
-        let reading = prepared.reading.clone();
+        let mut schema = prepared.schema.clone();
         let bound = (self.login.snapshot.binds_keys && prepared.parameters > 0)
-            .then(|| bound_keys(&parameters, &types, &prepared.long_data))
-            .flatten();
-        let statement = Statement::new(&text, reading.mode).with_known(&prepared.known);
+            .then(|| bound_keys(&execution.parameters, &execution.types, &prepared.long_data))
+            .flatten()
+            .map(Vec::into_boxed_slice);
+        let statement = Statement::new(&text, prepared.reading.mode).with_known(&prepared.known);
         let mut statement = statement.sent_as(SentAs::Execute);
         if let Some(bound) = &bound {
             statement = statement.with_bound(bound);
@@ -196,61 +214,51 @@ impl Session {
             return Box::pin(self.answer(question, Rows::Binary, seq)).await;
         }
         if prepared::is_text(&statement) || is_comment_only(&statement) {
-            let attributes = parameters.as_query_attributes(self.client.has_attributes());
-            return Box::pin(self.execute_text(&text, &attributes, &reading, seq)).await;
+            return Box::pin(self.execute_as_text(&text, &execution)).await;
         }
-        let outer = std::mem::replace(&mut self.settings.schema, schema);
-        let flow = self
-            .execute_in_schema(id, &statement, &parameters, &types, seq)
-            .await;
-        self.settings.schema = outer;
-        self.statements.forget_long_data(id);
+        std::mem::swap(&mut self.settings.schema, &mut schema);
+        let flow = wait_for!(self.execute_in_schema(&statement, &execution));
+        self.settings.schema = schema;
+        self.statements.forget_long_data(execution.id);
         flow
     }
 
+    /// Executes what servers run only as a text.
+    async fn execute_as_text(&mut self, text: &[u8], execution: &Execution<'_>) -> Flow {
+        let attributes = execution
+            .parameters
+            .as_query_attributes(self.client.has_attributes());
+        let prepared = self.statements.get(execution.id);
+        let reading = prepared.map(|prepared| prepared.reading.clone());
+        self.execute_text(text, &attributes, &reading.unwrap_or_default(), execution.seq)
+            .await
+    }
+
     /// Executes with the session in the schema that the statement was prepared in.
-    async fn execute_in_schema(
-        &mut self,
-        id: u32,
-        statement: &Statement<'_>,
-        parameters: &ExecuteParameters<'_>,
-        types: &[u8],
-        seq: u8,
-    ) -> Flow {
+    async fn execute_in_schema(&mut self, statement: &Statement<'_>, execution: &Execution<'_>) -> Flow {
+        let seq = execution.seq;
         self.answered_at = None;
-        let decision = self.decide_prepared(id, statement);
+        let decision = self.decide_prepared(execution.id, statement);
         let route = match &decision.outcome {
             Outcome::Route(route) => route,
             Outcome::Reject(rejection) => return Box::pin(self.reject(seq, rejection)).await,
             Outcome::Answer { message } => {
-                if let Err(error) = self.note_pending(statement) {
-                    return Box::pin(self.refuse(seq, &error)).await;
-                }
-                return Box::pin(self.send_ok(seq, message.as_bytes())).await;
+                return Box::pin(self.answer_control(statement, message.clone(), seq)).await;
             }
             Outcome::Own { .. } | Outcome::DeferBegin => {
-                return Box::pin(self.refuse(seq, &not_preparable())).await;
+                return Box::pin(self.refuse(seq, not_preparable())).await;
             }
         };
         let routed = self.routed_statement(statement, route, None);
-        let _passage = match is_let_through(routed.effects) {
-            true => Passage::default(),
-            false => match Box::pin(self.pass(routed.requirements.hostgroup, routed.effects)).await? {
-                Ok(passage) => passage,
-                Err(error) => return Box::pin(self.refuse(seq, &error)).await,
+        let _passage = match is_let_through(&routed.besides.effects) {
+            true => None,
+            false => match Box::pin(self.admit(&routed, seq)).await? {
+                Some(passage) => Some(Box::new(passage)),
+                None => return Ok(()),
             },
         };
-        let execution = Execution {
-            id,
-            parameters,
-            types,
-            route,
-            seq,
-        };
         let mut patience = Patience::default();
-        while let Relayed::NotRun = self.execute_once(&routed, &execution, &patience).await? {
-            Box::pin(self.wait_for_change(route.hostgroup, &mut patience)).await;
-        }
+        while let Relayed::NotRun = wait_for!(self.execute_once(&routed, execution, &mut patience))? {}
         Ok(())
     }
 
@@ -259,65 +267,46 @@ impl Session {
         &mut self,
         routed: &RoutedStatement<'_>,
         execution: &Execution<'_>,
-        patience: &Patience,
+        patience: &mut Patience,
     ) -> Flow<Relayed> {
-        let &Execution { id, route, seq, .. } = execution;
+        let &Execution { id, seq, .. } = execution;
         let statement = routed.statement;
-        let mut held = match self.obtain(routed).await {
-            Ok(held) => held,
-            Err(error) => {
-                let told = Box::pin(self.not_checked_out(error, seq)).await;
-                return told.map(|()| Relayed::Done);
-            }
+        let Some(mut held) = wait_for!(self.obtain_or_tell(routed, seq))? else {
+            return Ok(Relayed::Done);
         };
         self.note_table_change(statement.shape());
-        let key = self.prepared_text(&held, id, statement, route);
-        let prepared = match held.backend.statements.get(&key) {
-            Some(server_id) => Ok(server_id),
-            None => Box::pin(self.prepare_on(&mut held, key)).await,
-        };
-        let server_id = match prepared {
+        let server_id = match self.find_prepared(&mut held, id, routed) {
             Ok(server_id) => server_id,
-            Err(error) => {
-                self.return_unused(held, &error);
-                let told = Box::pin(self.not_checked_out(error, seq)).await;
-                return told.map(|()| Relayed::Done);
-            }
+            Err(key) => match Box::pin(self.prepare_or_tell(held, *key, seq)).await? {
+                Some((kept, server_id)) => {
+                    held = kept;
+                    server_id
+                }
+                None => return Ok(Relayed::Done),
+            },
         };
         let takes_attributes = held.backend.takes_attributes();
-        let Packets { bytes, next_seq } = self.execution(
-            id,
-            server_id,
-            execution.parameters,
-            execution.types,
-            takes_attributes,
-        );
+        let Packets { bytes, next_seq } = self.packets(execution, server_id, takes_attributes);
         if next_seq != seq {
             self.held.keep_or_give(held, &self.worker.pool);
-            let told = Box::pin(self.refuse(seq, &other_packets())).await;
+            let told = Box::pin(self.refuse(seq, other_packets())).await;
             return told.map(|()| Relayed::Done);
         }
-        let file = local_file(statement);
-        let repeats = self.repeats(&held, &routed.requirements, routed.statement.shape(), patience);
+        let repeats = self.repeats(&held, routed, patience);
         let transmission = Transmission {
             bytes: &bytes,
             shape: ResponseShape::BinaryResults,
             next_seq,
             statement_id: None,
-            file: file.as_deref(),
+            statement: Some(statement),
             may_repeat: repeats.writes,
         };
-        let sending = self.transmit(&mut held.backend, &transmission, routed.effects.timeout_ms);
-        match sending.await {
-            Ok(traffic) => {
-                self.note_cursor(id, &mut held, server_id);
-                self.after_statement(held, routed, traffic).await?;
-                Ok(Relayed::Done)
-            }
-            Err(broken) => {
-                let shape = routed.statement.shape();
-                Box::pin(self.not_relayed(broken, held, repeats, shape, seq)).await
-            }
+        let limit = routed.besides.effects.timeout_ms;
+        let sent = wait_for!(self.transmit(&mut held.backend, &transmission, limit))
+            .inspect(|_| self.note_cursor(id, &mut held, server_id));
+        match self.after_sending(sent, held, routed, (repeats, patience), seq)? {
+            Some(rest) => rest.await,
+            None => Ok(Relayed::Done),
         }
     }
 
@@ -354,28 +343,46 @@ impl Session {
         dispatch
     }
 
-    /// What a connection has to have prepared for an execution.
-    fn prepared_text(
+    /// The server's number of a statement; if the connection has not prepared it, what it has to prepare.
+    fn find_prepared(
         &self,
-        held: &Held,
+        held: &mut Held,
         id: u32,
-        statement: &Statement<'_>,
-        route: &Destination,
-    ) -> PreparedText {
+        routed: &RoutedStatement<'_>,
+    ) -> Result<u32, Box<PreparedText>> {
         let prepared = self.statements.get(id);
-        let sent = match (self.sent_text(statement, route), prepared) {
+        let sent = match (self.sent_text(routed.statement, routed.besides), prepared) {
             (Some(sent), _) => Rc::from(&*sent),
             (None, Some(prepared)) => prepared.text.clone(),
-            (None, None) => Rc::from(statement.text()),
+            (None, None) => Rc::from(routed.statement.text()),
         };
-        PreparedText::new(
+        let key = PreparedText::new(
             sent,
             held.backend.schema.clone(),
             self.settings.names.as_ref(),
             prepared
                 .map(|prepared| prepared.reading.clone())
                 .unwrap_or_default(),
-        )
+        );
+        let known = held.backend.statements.get(&key);
+        known.ok_or_else(|| Box::new(key))
+    }
+
+    /// Prepares a statement on a connection, and gives that back with the server's number of it; `None`: the client was told why that
+    /// cannot be.
+    async fn prepare_or_tell(
+        &mut self,
+        mut held: Held,
+        key: PreparedText,
+        seq: u8,
+    ) -> Flow<Option<(Held, u32)>> {
+        match self.prepare_on(&mut held, key).await {
+            Ok(server_id) => Ok(Some((held, server_id))),
+            Err(error) => {
+                self.return_unused(held, &error);
+                self.not_checked_out(error, seq).await.map(|()| None)
+            }
+        }
     }
 
     /// Prepares a statement on a connection; the server's number of it.
@@ -399,18 +406,17 @@ impl Session {
     }
 
     /// The packets of an execution: pieces of parameters first, which have no answer.
-    fn execution(
-        &self,
-        id: u32,
-        server_id: u32,
-        parameters: &ExecuteParameters<'_>,
-        types: &[u8],
-        takes_attributes: bool,
-    ) -> Packets {
+    fn packets(&self, execution: &Execution<'_>, server_id: u32, takes_attributes: bool) -> Packets {
+        let Execution {
+            id,
+            parameters,
+            types,
+            ..
+        } = execution;
         let mut bytes = Vec::with_capacity(parameters.encoded_len(types));
         let long_data = self
             .statements
-            .get(id)
+            .get(*id)
             .map_or(&[][..], |statement| &statement.long_data);
         for LongData {
             parameter,

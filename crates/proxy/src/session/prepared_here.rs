@@ -54,16 +54,13 @@ impl Session {
         seq: u8,
     ) -> Flow {
         if !reads_alike(text) && reading.mode != self.settings.mode {
-            return self.refuse(seq, &read_otherwise()).await;
+            return self.refuse(seq, read_otherwise()).await;
         }
         let frame = frame_of(attributes, text);
         if frame.next_seq() != seq {
-            return self.refuse(seq, &other_packets()).await;
+            return self.refuse(seq, other_packets()).await;
         }
-        let query = Query {
-            frame: &frame,
-            attributes,
-        };
+        let query = Query::with_attributes(&frame, attributes.len());
         Box::pin(self.query(text, query)).await
     }
 }

@@ -3,15 +3,16 @@
 //! Only outside of transactions, on connections that hold nothing of the session's, and where a monitor watches who takes writes:
 //! there, a server that takes none is about to be replaced.
 
+use std::pin::Pin;
 use std::time::Instant;
 
 use shardwright_rules::HostgroupId;
 use shardwright_sql::{SessionEffects, Shape, StatementClass};
 
-use super::forward::Broken;
+use super::forward::{Broken, Traffic};
 use super::held::Held;
-use super::requirements::Requirements;
 use super::search::PAUSE;
+use super::statement::RoutedStatement;
 use super::{Flow, Session};
 
 /// What has become of a statement.
@@ -21,6 +22,9 @@ pub(super) enum Relayed {
     /// It was not executed, or is a read, and may be sent again.
     NotRun,
 }
+
+/// What is left to do with a statement that was sent, where something must be waited for.
+pub(super) type Rest<'a> = Pin<Box<dyn Future<Output = Flow<Relayed>> + 'a>>;
 
 /// What may be sent again.
 #[derive(Clone, Copy, Debug)]
@@ -38,15 +42,10 @@ pub(super) struct Patience(Option<Instant>);
 impl Session {
     /// What of a statement on this connection may be sent again. Not where it opens a transaction: the BEGIN that waited for it was
     /// sent before it.
-    pub(super) fn repeats(
-        &self,
-        held: &Held,
-        requirements: &Requirements,
-        shape: &Shape,
-        patience: &Patience,
-    ) -> Repeats {
+    pub(super) fn repeats(&self, held: &Held, routed: &RoutedStatement<'_>, patience: &Patience) -> Repeats {
         let group = self.login.snapshot.hostgroups.get(&held.hostgroup);
-        let is_alone = held.holds.is_empty() && self.settings.autocommit && !requirements.opens;
+        let shape = routed.statement.shape();
+        let is_alone = held.holds.is_empty() && self.settings.autocommit && !routed.requirements.opens;
         let is_free = is_alone && patience.0.is_none_or(|until| Instant::now() < until);
         Repeats {
             writes: is_free && is_whole(shape) && group.is_some_and(|group| group.is_watched_writer()),
@@ -54,8 +53,46 @@ impl Session {
         }
     }
 
-    /// What becomes of a statement whose answer is not for the client, or did not come whole.
-    pub(super) async fn not_relayed(
+    /// What follows when a statement was sent; most leave nothing to wait for, and the client has its answer.
+    ///
+    /// # Errors
+    /// The session ends.
+    pub(super) fn after_sending<'a>(
+        &'a mut self,
+        sent: Result<Traffic, Broken>,
+        held: Held,
+        routed: &'a RoutedStatement<'_>,
+        may_repeat: (Repeats, &'a mut Patience),
+        seq: u8,
+    ) -> Flow<Option<Rest<'a>>> {
+        match sent {
+            Ok(traffic) => self.after_statement(held, routed, traffic),
+            Err(broken) => Ok(Some(Box::pin(
+                self.not_relayed(broken, held, routed, may_repeat, seq),
+            ))),
+        }
+    }
+
+    /// What becomes of a statement whose answer is not for the client, or did not come whole. Where it may be sent again, this waits
+    /// until the servers may have other roles, or a little.
+    async fn not_relayed(
+        &mut self,
+        broken: Broken,
+        held: Held,
+        routed: &RoutedStatement<'_>,
+        (repeats, patience): (Repeats, &mut Patience),
+        seq: u8,
+    ) -> Flow<Relayed> {
+        let shape = routed.statement.shape();
+        let relayed = self.is_relayed(broken, held, repeats, shape, seq).await?;
+        if let Relayed::NotRun = relayed {
+            let hostgroup = routed.requirements.hostgroup;
+            self.wait_for_change(hostgroup, patience).await;
+        }
+        Ok(relayed)
+    }
+
+    async fn is_relayed(
         &mut self,
         broken: Broken,
         mut held: Held,
@@ -87,7 +124,7 @@ impl Session {
     }
 
     /// Waits until the servers of a hostgroup may have other roles, or a little.
-    pub(super) async fn wait_for_change(&self, hostgroup: HostgroupId, patience: &mut Patience) {
+    async fn wait_for_change(&self, hostgroup: HostgroupId, patience: &mut Patience) {
         let limit = self.worker.shared.limits.checkout_timeout;
         patience.0.get_or_insert_with(|| Instant::now() + limit);
         let Some(group) = self.login.snapshot.hostgroups.get(&hostgroup) else {

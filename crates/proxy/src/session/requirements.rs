@@ -3,7 +3,6 @@
 use std::sync::Arc;
 
 use shardwright_rules::HostgroupId;
-use smallvec::SmallVec;
 
 use super::holds::Holds;
 
@@ -40,7 +39,7 @@ pub(super) struct Requirements {
     /// It may be about tables.
     pub(super) is_work: bool,
     /// Members that lack what it must see, by their numbers.
-    pub(super) not_on: SmallVec<[u64; 2]>,
+    pub(super) not_on: Vec<u64>,
 }
 
 impl Requirements {
@@ -63,7 +62,7 @@ impl Requirements {
             opens: false,
             begins: false,
             is_work: false,
-            not_on: SmallVec::new(),
+            not_on: Vec::new(),
         }
     }
 }

@@ -63,7 +63,7 @@ impl Session {
         };
         match result.and_then(|known| self.become_user(&change, known)) {
             Ok(()) => self.welcome(!change.database.is_empty(), seq).await,
-            Err(error) => self.refuse_and_close(&error, seq).await,
+            Err(error) => self.refuse_and_close(error, seq).await,
         }
     }
 

@@ -21,19 +21,19 @@ impl Session {
                 self.diagnostics.begins_list_here();
                 self.enter(schema, seq).await
             }
-            Some(Err(error)) => self.refuse(seq, &error).await,
+            Some(Err(error)) => self.refuse(seq, error).await,
             None => {
                 let error = errors::PARSE.with(
                     "You have an error in your SQL syntax: USE takes the name of a schema, and nothing else",
                 );
-                self.refuse(seq, &error).await
+                self.refuse(seq, error).await
             }
         }
     }
 
     async fn enter(&mut self, schema: Arc<str>, seq: u8) -> Flow {
         if let Some(error) = self.schema_error(&schema).await? {
-            return self.refuse(seq, &error).await;
+            return self.refuse(seq, error).await;
         }
         self.settings.schema = Some(schema.clone());
         self.send_changed(seq, &[SessionChange::Schema(schema.as_bytes())])
@@ -44,7 +44,7 @@ impl Session {
     pub(super) async fn init_db(&mut self, name: &[u8], seq: u8) -> Flow {
         let schema = match schema_name(name) {
             Ok(schema) => schema,
-            Err(error) => return self.refuse(seq, &error).await,
+            Err(error) => return self.refuse(seq, error).await,
         };
         let text = format!("USE `{}`", schema.replace('`', "``"));
         let statement = Statement::new(text.as_bytes(), LexMode::default());
@@ -70,11 +70,8 @@ impl Session {
             }
         };
         let routed = self.routed_statement(&statement, &route, None);
-        let command = Query {
-            frame,
-            attributes: &[],
-        };
-        self.relay(&routed, command, ResponseShape::Definitions).await
+        self.relay(&routed, &Query::plain(frame), ResponseShape::Definitions)
+            .await
     }
 }
 

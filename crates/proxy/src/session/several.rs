@@ -64,11 +64,11 @@ impl Session {
     }
 
     /// Runs the statements of a text.
-    pub(super) async fn several(&mut self, text: &[u8], query: Query<'_>) -> Flow {
+    pub(super) async fn several(&mut self, text: &[u8], query: &Query<'_>) -> Flow {
         let seq = query.frame.next_seq();
         let parts = parts(text, self.settings.mode);
         if let Err(error) = self.is_one_place(&parts) {
-            return self.refuse(seq, &error).await;
+            return self.refuse(seq, error).await;
         }
         self.client.splice = Some(AnswerSplice::new(seq));
         let flow = self.run_parts(&parts, query).await;
@@ -77,7 +77,7 @@ impl Session {
     }
 
     /// All statements have the attributes of their text, as on a server.
-    async fn run_parts(&mut self, parts: &[&[u8]], query: Query<'_>) -> Flow {
+    async fn run_parts(&mut self, parts: &[&[u8]], query: &Query<'_>) -> Flow {
         let mode = self.settings.mode;
         for (at, part) in parts.iter().enumerate() {
             if let Some(splice) = &mut self.client.splice {
@@ -87,16 +87,12 @@ impl Session {
             if is_nothing(&Statement::new(part, self.settings.mode)) {
                 let error =
                     errors::PARSE.with("You have an error in your SQL syntax: nothing stands before ';'");
-                return self.refuse(frame.next_seq(), &error).await;
+                return self.refuse(frame.next_seq(), error).await;
             }
             if self.settings.mode != mode {
-                return self.refuse(frame.next_seq(), &read_otherwise()).await;
+                return self.refuse(frame.next_seq(), read_otherwise()).await;
             }
-            let query = Query {
-                frame: &frame,
-                attributes: query.attributes,
-            };
-            Box::pin(self.query(part, query)).await?;
+            Box::pin(self.query(part, query.within(&frame))).await?;
             if self.client.splice.as_ref().is_some_and(AnswerSplice::has_failed) {
                 break;
             }

@@ -2,7 +2,7 @@
 
 use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{
-    AssumedTable, Destination, Dispatch, Effects, HostgroupId, Outcome as Decided, Rejection, Statement,
+    Besides, Destination, Dispatch, HostgroupId, Outcome as Decided, Rejection, Statement,
 };
 use shardwright_sql::{SessionEffects, StatementClass};
 use shardwright_wire::{MysqlError, ResponseShape, errors};
@@ -11,7 +11,6 @@ use super::checkout_error::CheckoutError;
 use super::forward::Transmission;
 use super::held::Held;
 use super::holds::{Ending, Holds};
-use super::local_file::local_file;
 use super::query::Query;
 use super::questions::Rows;
 use super::repeat::{Patience, Relayed};
@@ -23,15 +22,13 @@ use super::statement_words::{
 };
 use super::throttled::is_let_through;
 use super::{Flow, Session};
-use crate::throttles::Passage;
 
 /// A statement on its way to a server.
 pub(super) struct RoutedStatement<'a> {
     pub(super) statement: &'a Statement<'a>,
     pub(super) requirements: Requirements,
-    pub(super) effects: &'a Effects,
-    /// Tables that must be base tables.
-    pub(super) assumed: &'a [AssumedTable],
+    /// Its effects, and the tables that must be base tables.
+    pub(super) besides: &'a Besides,
     /// Behind a pointer, as few statements are a SET.
     pub(super) set: Option<Box<SetPlan>>,
     pub(super) ending: Ending,
@@ -49,14 +46,13 @@ impl Session {
             return Box::pin(self.send_ok(seq, b"")).await;
         }
         if self.is_split(&statement) {
-            return Box::pin(self.several(text, query)).await;
+            return Box::pin(self.several(text, &query)).await;
         }
         if let Some(text) = kill_text(&statement) {
             return Box::pin(self.kill_statement(text, seq)).await;
         }
-        let error = unroutable(&statement).or_else(|| self.file_not_taken(&statement));
-        if let Some(error) = error {
-            return Box::pin(self.refuse(seq, &error)).await;
+        if let Some(error) = unroutable(&statement).or_else(|| self.file_not_taken(&statement)) {
+            return Box::pin(self.refuse(seq, error)).await;
         }
         if self.asks_own_error(&statement) {
             return Box::pin(self.show_own_error(seq)).await;
@@ -64,51 +60,39 @@ impl Session {
         if let Some(question) = self.question(&statement, None) {
             return Box::pin(self.answer(question, Rows::Text, seq)).await;
         }
-        let with_values = match statement.shape().class {
-            StatementClass::Set => Box::pin(self.with_values(&statement)).await?,
-            _ => None,
-        };
-        match with_values {
-            Some(text) => {
-                let statement = Statement::new(&text, self.settings.mode);
-                let frame = query.frame_of(&text);
-                let query = Query {
-                    frame: &frame,
-                    ..query
-                };
-                Box::pin(self.decide_and_run(&statement, query)).await
-            }
-            None => self.decide_and_run(&statement, query).await,
+        match statement.shape().class {
+            StatementClass::Set => Box::pin(self.set(&statement, &query)).await,
+            _ => wait_for!(self.decide_and_run(&statement, &query)),
         }
     }
 
+    /// A SET, with values in the place of what only this session knows.
+    async fn set(&mut self, statement: &Statement<'_>, query: &Query<'_>) -> Flow {
+        let Some(text) = self.with_values(statement).await? else {
+            return self.decide_and_run(statement, query).await;
+        };
+        let statement = Statement::new(&text, self.settings.mode);
+        let frame = query.frame_of(&text);
+        self.decide_and_run(&statement, &query.within(&frame)).await
+    }
+
     /// Decides a statement that was understood, and does what was decided.
-    async fn decide_and_run(&mut self, statement: &Statement<'_>, query: Query<'_>) -> Flow {
+    async fn decide_and_run(&mut self, statement: &Statement<'_>, query: &Query<'_>) -> Flow {
         let seq = query.frame.next_seq();
         self.answered_at = None;
         let set = match self.plan_set(statement) {
             Ok(set) => set,
-            Err(error) => return Box::pin(self.refuse(seq, &error)).await,
+            Err(error) => return Box::pin(self.refuse(seq, error)).await,
         };
-        let decision = self.decide(statement);
-        match &decision.outcome {
-            Decided::Route(route) => self.run_routed(statement, route, set, query).await,
-            Decided::Reject(rejection) => match self.destination_of_question(statement, rejection) {
-                Some(route) => Box::pin(self.run_routed(statement, &route, set, query)).await,
-                None => Box::pin(self.reject(seq, rejection)).await,
-            },
-            Decided::Answer { message } => {
-                if let Err(error) = self.note_pending(statement) {
-                    return Box::pin(self.refuse(seq, &error)).await;
-                }
-                Box::pin(self.send_ok(seq, message.as_bytes())).await
-            }
-            Decided::Own { .. } => Box::pin(self.send_ok(seq, b"")).await,
-            Decided::DeferBegin => {
-                self.pending.begin(statement);
-                Box::pin(self.send_ok(seq, b"")).await
-            }
-        }
+        let route = match self.decide(statement).outcome {
+            Decided::Route(route) => Ok(route),
+            other => Err(Box::new(other)),
+        };
+        let route = match route {
+            Ok(route) => route,
+            Err(decided) => return Box::pin(self.run_decided(statement, *decided, set, query)).await,
+        };
+        wait_for!(self.run_routed(statement, &route, set, query))
     }
 
     /// Asks the router, and counts its answer.
@@ -120,11 +104,48 @@ impl Session {
         decision
     }
 
-    /// Transaction control that a rule answers: what it means for a transaction that waits.
+    /// Does what was decided. A question about an earlier statement goes where that ran, even where a key is missing.
+    async fn run_decided(
+        &mut self,
+        statement: &Statement<'_>,
+        decided: Decided<Destination>,
+        set: Option<Box<SetPlan>>,
+        query: &Query<'_>,
+    ) -> Flow {
+        let seq = query.frame.next_seq();
+        match decided {
+            Decided::Route(route) => self.run_routed(statement, &route, set, query).await,
+            Decided::Reject(rejection) => match self.destination_of_question(statement, &rejection) {
+                Some(route) => self.run_routed(statement, &route, set, query).await,
+                None => self.reject(seq, &rejection).await,
+            },
+            Decided::Answer { message } => self.answer_control(statement, message, seq).await,
+            Decided::Own { .. } => self.send_ok(seq, b"").await,
+            Decided::DeferBegin => {
+                self.pending.begin(statement);
+                self.send_ok(seq, b"").await
+            }
+        }
+    }
+
+    /// Transaction control that a rule answers.
+    pub(super) async fn answer_control(
+        &mut self,
+        statement: &Statement<'_>,
+        message: String,
+        seq: u8,
+    ) -> Flow {
+        match self.note_pending(statement) {
+            Ok(()) => self.send_ok(seq, message.as_bytes()).await,
+            Err(error) => self.refuse(seq, error).await,
+        }
+    }
+
+    /// What transaction control that a rule answers means for a transaction that waits.
     ///
     /// # Errors
     /// The error for the client.
-    pub(super) fn note_pending(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
+    fn note_pending(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
         let may_chain =
             statement.transaction_end().is_some() && self.settings.history.has_set("completion_type");
         let noted = match may_chain && !self.pending.is_empty() {
@@ -140,7 +161,7 @@ impl Session {
         noted
     }
 
-    /// A question about an earlier statement goes where that ran, even where a key is missing.
+    /// Where a question about an earlier statement goes, if this is one, and only its key is missing.
     fn destination_of_question(
         &self,
         statement: &Statement<'_>,
@@ -160,97 +181,74 @@ impl Session {
         &mut self,
         statement: &Statement<'_>,
         route: &Destination,
-        set: Option<Box<SetPlan>>,
-        query: Query<'_>,
+        mut set: Option<Box<SetPlan>>,
+        query: &Query<'_>,
     ) -> Flow {
         let seq = query.frame.next_seq();
         if statement.shape().class == StatementClass::Use {
             return Box::pin(self.use_schema(statement, seq)).await;
         }
-        let is_open = self.held.transaction().is_some();
-        if let Some(plan) = set
-            .as_ref()
-            .filter(|plan| plan.is_kept_here() && !(is_open && plan.next_transaction))
-            .filter(|plan| !self.is_told_by_server(plan))
-        {
-            if let Some(names) = &plan.names
-                && let Some(error) = Box::pin(self.names_error(names, route.hostgroup)).await?
-            {
-                return Box::pin(self.refuse(seq, &error)).await;
-            }
-            return Box::pin(self.keep_set(plan, statement.text(), seq)).await;
+        if let Some(plan) = set.take_if(|plan| self.can_keep(plan)) {
+            return Box::pin(self.keep_set(plan, statement.text(), route.hostgroup, seq)).await;
         }
         let routed = self.routed_statement(statement, route, set);
-        let own_frame;
-        let query = match self.sent_text(statement, route) {
-            Some(sent) => {
-                own_frame = query.frame_of(&sent);
-                Query {
-                    frame: &own_frame,
-                    ..query
-                }
-            }
-            None => query,
-        };
+        let other_text = self.sent_text(statement, routed.besides);
+        let own_frame = other_text.map(|sent| Box::new(query.frame_of(&sent)));
+        let query = query.within(own_frame.as_deref().unwrap_or(query.frame));
         if query.frame.next_seq() != seq {
-            return Box::pin(self.refuse(seq, &other_packets())).await;
+            return Box::pin(self.refuse(seq, other_packets())).await;
         }
         // Its place among those that may run at once is kept until the client has the answer.
-        let _passage = match is_let_through(routed.effects) {
-            true => Passage::default(),
-            false => match Box::pin(self.pass(routed.requirements.hostgroup, routed.effects)).await? {
-                Ok(passage) => passage,
-                Err(error) => return Box::pin(self.refuse(seq, &error)).await,
+        let _passage = match is_let_through(&routed.besides.effects) {
+            true => None,
+            false => match Box::pin(self.admit(&routed, seq)).await? {
+                Some(passage) => Some(Box::new(passage)),
+                None => return Ok(()),
             },
         };
-        self.relay(&routed, query, ResponseShape::TextResults).await
+        wait_for!(self.relay(&routed, &query, ResponseShape::TextResults))
     }
 
     /// Sends a frame to the server that its statement was routed to, and passes on the answer.
     pub(super) async fn relay(
         &mut self,
         routed: &RoutedStatement<'_>,
-        query: Query<'_>,
+        query: &Query<'_>,
         shape: ResponseShape,
     ) -> Flow {
         let seq = query.frame.next_seq();
         let mut patience = Patience::default();
         loop {
-            let mut held = match self.obtain(routed).await {
-                Ok(held) => held,
-                Err(error) => return Box::pin(self.not_checked_out(error, seq)).await,
+            let Some(mut held) = wait_for!(self.obtain_or_tell(routed, seq))? else {
+                return Ok(());
             };
-            let statement_shape = routed.statement.shape();
-            self.note_table_change(statement_shape);
-            let file = local_file(routed.statement);
-            let repeats = self.repeats(&held, &routed.requirements, statement_shape, &patience);
+            self.note_table_change(routed.statement.shape());
+            let repeats = self.repeats(&held, routed, &patience);
             let plain = match held.backend.takes_attributes() {
                 true => None,
-                false => query.without_attributes(),
+                false => query.without_attributes().map(Box::new),
             };
-            let frame = plain.as_ref().unwrap_or(query.frame);
+            let frame = plain.as_deref().unwrap_or(query.frame);
             if frame.next_seq() != seq {
                 self.held.keep_or_give(held, &self.worker.pool);
-                return Box::pin(self.refuse(seq, &other_packets())).await;
+                return Box::pin(self.refuse(seq, other_packets())).await;
             }
             let transmission = Transmission {
                 bytes: frame.raw(),
                 shape,
                 next_seq: seq,
                 statement_id: None,
-                file: file.as_deref(),
+                statement: Some(routed.statement),
                 may_repeat: repeats.writes,
             };
-            let sending = self.transmit(&mut held.backend, &transmission, routed.effects.timeout_ms);
-            let broken = match sending.await {
-                Ok(traffic) => return self.after_statement(held, routed, traffic).await,
-                Err(broken) => broken,
+            let limit = routed.besides.effects.timeout_ms;
+            let sent = wait_for!(self.transmit(&mut held.backend, &transmission, limit));
+            let Some(rest) = self.after_sending(sent, held, routed, (repeats, &mut patience), seq)? else {
+                return Ok(());
             };
-            let ended = Box::pin(self.not_relayed(broken, held, repeats, statement_shape, seq)).await?;
-            if let Relayed::Done = ended {
+            if let Relayed::Done = rest.await? {
                 return Ok(());
             }
-            Box::pin(self.wait_for_change(routed.requirements.hostgroup, &mut patience)).await;
         }
     }
 
@@ -263,8 +261,7 @@ impl Session {
     ) -> RoutedStatement<'a> {
         let requirements = self.requirements(statement, route);
         RoutedStatement {
-            assumed: &route.besides().assumed,
-            effects: &route.besides().effects,
+            besides: route.besides(),
             ending: ending(statement, requirements.asks),
             requirements,
             statement,
@@ -327,9 +324,9 @@ impl Session {
 
     /// A connection for a statement whose tables are what the router took them for.
     pub(super) async fn obtain(&mut self, routed: &RoutedStatement<'_>) -> Result<Held, CheckoutError> {
-        let mut held = match routed.effects.causal {
+        let mut held = match routed.besides.effects.causal {
             true => Box::pin(self.check_out_caught_up(&routed.requirements)).await?,
-            false => self.check_out(&routed.requirements).await?,
+            false => wait_for!(self.check_out(&routed.requirements))?,
         };
         if self.is_confirmed(&held, routed) {
             return Ok(held);
@@ -343,6 +340,18 @@ impl Session {
         }
     }
 
+    /// The same; `None`: there is none, and the client was told.
+    pub(super) async fn obtain_or_tell(
+        &mut self,
+        routed: &RoutedStatement<'_>,
+        seq: u8,
+    ) -> Flow<Option<Held>> {
+        match wait_for!(self.obtain(routed)) {
+            Ok(held) => Ok(Some(held)),
+            Err(error) => Box::pin(self.not_checked_out(error, seq)).await.map(|()| None),
+        }
+    }
+
     /// Keeps or gives back a connection on which its statement does not run, unless the connection is lost.
     pub(super) fn return_unused(&mut self, held: Held, error: &CheckoutError) {
         if !matches!(error, CheckoutError::Fatal(_)) {
@@ -353,9 +362,9 @@ impl Session {
     /// No connection: the client is told.
     pub(super) async fn not_checked_out(&mut self, error: CheckoutError, seq: u8) -> Flow {
         match error {
-            CheckoutError::Refused(error) => self.refuse(seq, &error).await,
+            CheckoutError::Refused(error) => self.refuse(seq, error).await,
             CheckoutError::Rejected(rejection) => self.reject(seq, &rejection).await,
-            CheckoutError::Fatal(error) => self.refuse_and_close(&error, seq).await,
+            CheckoutError::Fatal(error) => self.refuse_and_close(error, seq).await,
         }
     }
 }

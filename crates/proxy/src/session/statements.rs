@@ -107,6 +107,11 @@ impl SessionStatements {
         self.statements.get(&id)
     }
 
+    /// Whether the last execution of a statement has left a cursor.
+    pub(crate) fn has_cursor(&self, id: u32) -> bool {
+        self.get(id).is_some_and(|statement| statement.cursor.is_some())
+    }
+
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut SessionStatement> {
         self.statements.get_mut(&id)
     }

@@ -8,6 +8,7 @@ use shardwright_rules::{Effects, HostgroupId};
 use shardwright_wire::{MysqlError, errors};
 use tokio::time::Instant;
 
+use super::statement::RoutedStatement;
 use super::{End, Flow, Session};
 use crate::kill::interrupted;
 use crate::throttles::{Gate, Passage};
@@ -32,15 +33,24 @@ pub(super) fn is_let_through(effects: &Effects) -> bool {
 }
 
 impl Session {
-    /// Waits as rules and throttles say. What is given back is the statement's place among those that may run at once.
+    /// Waits as rules and throttles say. What is given back is the statement's place among those that may run at once, to be kept until
+    /// the client has the answer; `None`: the statement does not run, and the client was told why.
     ///
     /// # Errors
+    /// The client has gone.
+    pub(super) async fn admit(&mut self, routed: &RoutedStatement<'_>, seq: u8) -> Flow<Option<Passage>> {
+        match self
+            .pass(routed.requirements.hostgroup, &routed.besides.effects)
+            .await?
+        {
+            Ok(passage) => Ok(Some(passage)),
+            Err(error) => self.refuse(seq, error).await.map(|()| None),
+        }
+    }
+
+    /// # Errors
     /// The client has gone; inside, the statement was ended meanwhile, or got no place in time.
-    pub(super) async fn pass(
-        &mut self,
-        hostgroup: HostgroupId,
-        effects: &Effects,
-    ) -> Flow<Result<Passage, MysqlError>> {
+    async fn pass(&mut self, hostgroup: HostgroupId, effects: &Effects) -> Flow<Result<Passage, MysqlError>> {
         let fixed = Duration::from_millis(u64::from(effects.delay_ms.unwrap_or(0)));
         if effects.throttles.is_empty() {
             if fixed.is_zero() {

@@ -48,8 +48,10 @@ impl Watch<'_> {
     }
 
     /// Waits until the server has taken a KILL: before that, the connection is nobody's. Whether there was one.
-    pub(super) async fn finish(self) -> bool {
-        let Some(ending) = self.ending else { return false };
+    pub(super) async fn finish(&mut self) -> bool {
+        let Some(ending) = self.ending.take() else {
+            return false;
+        };
         if let Err(error) = ending.await {
             tracing::error!(%error, "ending a statement has failed");
         }
