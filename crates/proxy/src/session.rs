@@ -21,6 +21,15 @@ macro_rules! wait_for {
     }};
 }
 
+/// A future that is made in its box. `Box::pin` is given one, and copies all the room that it may need.
+macro_rules! boxed {
+    ($future:expr) => {{
+        let room = Box::new_uninit();
+        let made = Box::write(room, $future);
+        Box::into_pin(made)
+    }};
+}
+
 mod after_statement;
 mod align;
 mod answer;
@@ -256,7 +265,7 @@ impl Session {
             Command::Quit => Box::pin(ready(Err(End::ClientGone))),
             Command::Ping => Box::pin(self.send_done(seq, b"")),
             Command::Query(body) => match Query::split(frame, body, self.client.has_attributes()) {
-                Ok((query, text)) => pinned(self.query(text, query)),
+                Ok((query, text)) => boxed!(self.query(text, query)),
                 Err(error) => Box::pin(self.answer_malformed(seq, error)),
             },
             Command::InitDb(name) => Box::pin(self.init_db(name, seq)),
@@ -267,7 +276,7 @@ impl Session {
                 flags,
                 parameters,
             } => match self.statements.has_cursor(statement_id) {
-                false => pinned(self.execute(statement_id, flags, parameters, seq)),
+                false => boxed!(self.execute(statement_id, flags, parameters, seq)),
                 true => Box::pin(self.execute_anew(statement_id, flags, parameters, seq)),
             },
             Command::StmtSendLongData {
@@ -339,12 +348,6 @@ impl Session {
 /// The error for a command that is too short.
 fn malformed(error: DecodeError) -> MysqlError {
     errors::MALFORMED_PACKET.with(format_args!("Malformed communication packet: {error}"))
-}
-
-/// A future is made where it stays: `Box::pin` copies all the room that it may need.
-#[inline(always)]
-fn pinned<F: Future>(future: F) -> Pin<Box<F>> {
-    Box::into_pin(Box::write(Box::new_uninit(), future))
 }
 
 #[cfg(test)]
