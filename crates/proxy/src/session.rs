@@ -67,6 +67,7 @@ mod questions;
 mod repeat;
 mod requirements;
 mod reset;
+mod routed;
 mod routing_state;
 mod saved_values;
 mod schema;

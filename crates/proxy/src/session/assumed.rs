@@ -12,7 +12,7 @@ use super::Session;
 use super::checkout_error::CheckoutError;
 use super::held::Held;
 use super::holds::Holds;
-use super::statement::RoutedStatement;
+use super::routed::RoutedStatement;
 use crate::base_tables::{AskedFor, Era, question};
 
 impl Session {

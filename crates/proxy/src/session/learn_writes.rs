@@ -7,7 +7,7 @@ use super::Session;
 use super::held::Held;
 use super::holds::Holds;
 use super::own_writes::Wrote;
-use super::statement::RoutedStatement;
+use super::routed::RoutedStatement;
 use crate::backend::Backend;
 use crate::causal::Position;
 

@@ -13,7 +13,7 @@ use super::forward::Transmission;
 use super::held::Held;
 use super::questions::Rows;
 use super::repeat::{Patience, Relayed};
-use super::statement::RoutedStatement;
+use super::routed::RoutedStatement;
 use super::statement_words::{is_comment_only, other_packets, rejected, unroutable};
 use super::statements::{Circumstances, Decided, LongData, SessionStatement};
 use super::throttled::is_let_through;

@@ -11,8 +11,8 @@ use shardwright_sql::{SessionEffects, Shape, StatementClass};
 
 use super::forward::{Broken, Traffic};
 use super::held::Held;
+use super::routed::RoutedStatement;
 use super::search::PAUSE;
-use super::statement::RoutedStatement;
 use super::{Flow, Session};
 
 /// What has become of a statement.

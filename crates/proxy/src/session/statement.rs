@@ -1,20 +1,19 @@
 //! One statement: understood, decided, sent, forwarded, and what it leaves behind.
 
 use shardwright_rules::refusal::Refusal;
-use shardwright_rules::{
-    Besides, Destination, Dispatch, HostgroupId, Outcome as Decided, Rejection, Statement,
-};
+use shardwright_rules::{Destination, Dispatch, HostgroupId, Outcome as Decided, Rejection, Statement};
 use shardwright_sql::{SessionEffects, StatementClass};
 use shardwright_wire::{MysqlError, ResponseShape, errors};
 
 use super::checkout_error::CheckoutError;
 use super::forward::Transmission;
 use super::held::Held;
-use super::holds::{Ending, Holds};
+use super::holds::Holds;
 use super::query::Query;
 use super::questions::Rows;
 use super::repeat::{Patience, Relayed};
 use super::requirements::Requirements;
+use super::routed::RoutedStatement;
 use super::set_statement::SetPlan;
 use super::statement_words::{
     asked, asks, asks_insert_id, ending, is_comment_only, kill_text, may_leave_id, mentions, other_packets,
@@ -22,17 +21,6 @@ use super::statement_words::{
 };
 use super::throttled::is_let_through;
 use super::{Flow, Session};
-
-/// A statement on its way to a server.
-pub(super) struct RoutedStatement<'a> {
-    pub(super) statement: &'a Statement<'a>,
-    pub(super) requirements: Requirements,
-    /// Its effects, and the tables that must be base tables.
-    pub(super) besides: &'a Besides,
-    /// Behind a pointer, as few statements are a SET.
-    pub(super) set: Option<Box<SetPlan>>,
-    pub(super) ending: Ending,
-}
 
 impl Session {
     /// COM_QUERY.

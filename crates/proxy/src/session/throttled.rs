@@ -8,7 +8,7 @@ use shardwright_rules::{Effects, HostgroupId};
 use shardwright_wire::{MysqlError, errors};
 use tokio::time::Instant;
 
-use super::statement::RoutedStatement;
+use super::routed::RoutedStatement;
 use super::{End, Flow, Session};
 use crate::kill::interrupted;
 use crate::throttles::{Gate, Passage};
