@@ -13,7 +13,7 @@
 //! * [`OwnWrites`]: what a server must have before it answers this session's reads.
 //! * [`SessionStatements`]: prepared statements.
 
-/// Waits for a future that is large where it was made. `.await` moves it twice before, each time with the room that it may need later.
+/// Waits for a large future in the place where it was made. `.await` first moves it twice, each time with the room that it may need later.
 macro_rules! wait_for {
     ($future:expr) => {{
         let future = std::pin::pin!($future);
@@ -21,7 +21,7 @@ macro_rules! wait_for {
     }};
 }
 
-/// A future that is made in its box. `Box::pin` is given one, and copies all the room that it may need.
+/// A future in a box, made there. `Box::pin` is given one that was made before, and copies it with the room that it may need later.
 macro_rules! boxed {
     ($future:expr) => {{
         let room = Box::new_uninit();

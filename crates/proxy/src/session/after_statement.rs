@@ -104,6 +104,7 @@ impl Session {
         }
     }
 
+    /// Learns what a statement left that may need a server, and concludes if it does not.
     fn learn<'a>(
         &'a mut self,
         mut held: Held,
@@ -140,6 +141,7 @@ impl Session {
         Ok(Relayed::Done)
     }
 
+    /// Learns the rest, and keeps the connection or gives it back.
     fn conclude(
         &mut self,
         mut held: Held,

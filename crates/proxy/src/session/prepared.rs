@@ -183,7 +183,7 @@ impl Session {
         }
     }
 
-    /// COM_STMT_EXECUTE of a statement whose cursor may be open.
+    /// COM_STMT_EXECUTE of a statement whose last execution has left a cursor, which ends.
     pub(super) async fn execute_anew(&mut self, id: u32, flags: u8, block: &[u8], seq: u8) -> Flow {
         self.close_cursor(id).await;
         self.execute(id, flags, block, seq).await
