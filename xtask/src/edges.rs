@@ -26,6 +26,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("simulation", &["prover", "rules", "routing", "sql", "patterns"]),
     ("plan", &["rules", "vocabulary"]),
     ("secrets", &["rules"]),
+    ("sends", &[]),
     ("import", &["topology", "rules", "secrets", "sql", "diagnostics"]),
     ("targets", &["plan", "import", "rules", "secrets"]),
     (
@@ -47,7 +48,7 @@ const ALLOWED: &[(&str, &[&str])] = &[
     ("mysqlite", &["wire"]),
     (
         "proxy",
-        &["routing", "rules", "secrets", "sql", "wire", "mysqlite"],
+        &["routing", "rules", "secrets", "sends", "sql", "wire", "mysqlite"],
     ),
 ];
 

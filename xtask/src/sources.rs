@@ -10,6 +10,9 @@ const LINES: usize = 500;
 /// Folders that hold our sources.
 const FOLDERS: &[&str] = &["crates", "xtask", "tests", "examples"];
 
+/// The one that has unsafe code, and so lints of its own: they deny what the workspace's forbid, and nothing less.
+const WITH_UNSAFE: &str = "crates/sends/Cargo.toml";
+
 /// Problems of all our files, ordered by path.
 pub(crate) fn problems(root: &Path) -> io::Result<Vec<String>> {
     let mut files = Vec::new();
@@ -22,12 +25,16 @@ pub(crate) fn problems(root: &Path) -> io::Result<Vec<String>> {
     files.sort();
     let mut problems = Vec::new();
     for path in files {
-        let shown = path.strip_prefix(root).unwrap_or(&path).display();
+        let shown = path.strip_prefix(root).unwrap_or(&path);
         let found = match path.file_name().and_then(|name| name.to_str()) {
-            Some("Cargo.toml") => manifest_problems(&fs::read_to_string(&path)?),
+            Some("Cargo.toml") => manifest_problems(shown, &fs::read_to_string(&path)?),
             _ => source_problems(&fs::read_to_string(&path)?),
         };
-        problems.extend(found.into_iter().map(|problem| format!("{shown}: {problem}")));
+        problems.extend(
+            found
+                .into_iter()
+                .map(|problem| format!("{}: {problem}", shown.display())),
+        );
     }
     Ok(problems)
 }
@@ -60,12 +67,16 @@ fn source_problems(text: &str) -> Vec<String> {
     problems
 }
 
-fn manifest_problems(text: &str) -> Vec<String> {
-    let inherits = text.split("\n[").any(|table| {
-        let mut lines = table.lines().map(str::trim).filter(|line| !line.is_empty());
-        lines.next() == Some("lints]") && lines.eq(["workspace = true"])
-    });
-    if inherits {
+fn manifest_problems(path: &Path, text: &str) -> Vec<String> {
+    let has = |header: &str, wanted: &str| {
+        text.split("\n[").any(|table| {
+            let mut lines = table.lines().map(str::trim).filter(|line| !line.is_empty());
+            lines.next() == Some(header) && lines.next() == Some(wanted)
+        })
+    };
+    let is_alone = has("lints]", "workspace = true");
+    let denies = path == Path::new(WITH_UNSAFE) && has("lints.rust]", "unsafe_code = \"deny\"");
+    if is_alone || denies {
         Vec::new()
     } else {
         vec!["does not inherit the workspace's lints".to_owned()]
@@ -99,17 +110,21 @@ mod tests {
 
     #[test]
     fn a_manifest_without_the_workspaces_lints_is_found() {
+        let any = Path::new("crates/any/Cargo.toml");
         assert_eq!(
-            manifest_problems("[package]\nname = \"a\"\n\n[lints]\nworkspace = true\n"),
+            manifest_problems(any, "[package]\nname = \"a\"\n\n[lints]\nworkspace = true\n"),
             [""; 0]
         );
+        let denies = "[package]\n[lints.rust]\nunsafe_code = \"deny\"\n";
+        assert_eq!(manifest_problems(Path::new(WITH_UNSAFE), denies), [""; 0]);
         for other in [
             "[package]\n",
             "[package]\n[lints]\nworkspace = false\n",
             "[a]\n[lints.rust]\nworkspace = true\n",
+            denies,
         ] {
             assert_eq!(
-                manifest_problems(other),
+                manifest_problems(any, other),
                 ["does not inherit the workspace's lints"],
                 "{other}"
             );

@@ -352,7 +352,7 @@ async fn login_packet(channel: &mut Channel, frame: &mut Frame) -> Result<(), Co
 impl Backend {
     /// A connection that is not logged in anywhere.
     pub(crate) fn for_tests(
-        stream: crate::event_loop::UnixStream,
+        stream: crate::event_loop::Stream,
         member: Arc<MemberRuntime>,
         permit: OwnedSemaphorePermit,
         key: PoolKey,

@@ -258,7 +258,7 @@ impl Channel {
         write_packet(&mut self.outbox, seq, payload);
     }
 
-    /// Sends what is queued.
+    /// Sends what is queued. What [`Channel::send_or_queue`] was given may go at the end of the turn.
     #[inline]
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.outbox.is_empty() && self.socket.keeps_nothing() {
@@ -283,16 +283,21 @@ impl Channel {
         self.socket.poll_flush(cx)
     }
 
-    /// Sends what is queued.
+    /// Sends what is queued, and waits until all that was sent is with the system.
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
-        std::future::poll_fn(|cx| self.poll_flush(cx)).await
+        std::future::poll_fn(|cx| {
+            ready!(self.poll_flush(cx))?;
+            self.socket.poll_flush(cx)
+        })
+        .await
     }
 
-    /// Sends bytes at once as far as they go and queues the rest; behind what is queued already, they are queued.
+    /// Sends bytes as far as they go, at once or with what others send in this turn, and queues the rest; behind what is queued
+    /// already, they are queued.
     pub(crate) fn send_or_queue(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> io::Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() && self.outbox.is_empty() {
-            match self.socket.poll_write(cx, rest) {
+            match self.socket.poll_send(cx, rest) {
                 Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
                 Poll::Ready(Ok(written)) => rest = &rest[written..],
                 Poll::Ready(Err(error)) => return Err(error),

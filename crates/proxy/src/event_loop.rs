@@ -9,10 +9,12 @@
 //!
 //! ```text
 //! epoll ─▶ socket that is ready ─▶ its task's waker ─▶ queue of tasks ─▶ poll ─▶ recv, send ─▶ would block: back to epoll
+//!                                                                        └─▶ the turn's messages, in one call
 //! ```
 
 mod hosted;
 mod incoming;
+mod outgoing;
 mod sockets;
 mod streams;
 mod tasks;
@@ -32,12 +34,13 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, Event, EventData, EventFlags};
 use rustix::io::Errno;
 
-use self::sockets::Sockets;
+use self::outgoing::Outgoing;
+use self::sockets::{Sockets, Watched};
 use self::tasks::{ALARM, Alarm, Tasks};
 
 pub(crate) use self::hosted::hosted;
 pub(crate) use self::incoming::Incoming;
-pub(crate) use self::streams::{TcpStream, UnixStream};
+pub(crate) use self::streams::Stream;
 pub(crate) use self::tasks::{Ended, spawn, spawn_told};
 
 /// Sockets that one question to the system may tell of.
@@ -62,6 +65,7 @@ struct EventLoop {
     events: RefCell<[Event; EVENTS]>,
     sockets: Sockets,
     tasks: Tasks,
+    outgoing: Outgoing,
     /// Calls on sockets that are left to the task that runs.
     allowance: Cell<u32>,
     /// Whoever turns the loop, while nobody does.
@@ -173,6 +177,7 @@ impl EventLoop {
             sockets: Sockets::default(),
             allowance: Cell::new(ALLOWANCE),
             tasks: Tasks::new(Arc::new(alarm)),
+            outgoing: Outgoing::new(),
             host: RefCell::default(),
             is_turning: Cell::new(false),
         })
@@ -195,9 +200,28 @@ impl EventLoop {
         for _ in 0..TASKS_IN_TURN {
             self.allowance.set(ALLOWANCE);
             if !self.tasks.run_next() {
-                return;
+                break;
+            }
+            if self.outgoing.is_full() {
+                self.send_queued();
             }
         }
+        self.send_queued();
+    }
+
+    /// Whether what is to be sent waits for others of this turn, which have something to send too, or may have.
+    fn gathers(&self) -> bool {
+        self.outgoing.has_ring()
+            && self.is_turning.get()
+            && (self.tasks.are_ready() || !self.outgoing.is_empty())
+    }
+
+    fn queue(&self, socket: &Rc<Watched>, message: &[u8]) {
+        self.outgoing.queue(socket, message);
+    }
+
+    fn send_queued(&self) {
+        self.outgoing.send(&self.epoll);
     }
 
     /// Counts a call on a socket. Pending: the task has had its turn, and is woken for another.

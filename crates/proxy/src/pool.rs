@@ -301,7 +301,7 @@ mod tests {
 
     use super::*;
     use crate::channel::Scratch;
-    use crate::event_loop::{self, UnixStream};
+    use crate::event_loop::{self, Stream};
     use crate::members::{MemberRegistry, MemberRuntime, member_of_tests};
     use shardwright_rules::HostgroupId;
     use shardwright_wire::CapabilityFlags;
@@ -322,7 +322,7 @@ mod tests {
         }
 
         fn backend(&mut self, serial: u64, last_session: u64, key: PoolKey) -> Box<Backend> {
-            let (ours, theirs) = UnixStream::pair_of_tests();
+            let (ours, theirs) = Stream::pair_of_tests();
             self.servers.push(theirs);
             let permit = self.member.permits.clone().try_acquire_owned().unwrap();
             let mut backend = Box::new(Backend::for_tests(

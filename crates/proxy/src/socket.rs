@@ -17,13 +17,13 @@ use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 use tokio_rustls::{TlsAcceptor, TlsConnector, TlsStream};
 
 use self::compressed::CompressedSocket;
-use crate::event_loop::{TcpStream, UnixStream};
+use crate::event_loop::Stream;
 use crate::tls::server_name;
 
 /// A stream of any kind.
 pub(crate) enum Socket {
-    Tcp(TcpStream),
-    Unix(UnixStream),
+    Tcp(Stream),
+    Unix(Stream),
     Tls(Box<TlsSocket>),
     Compressed(Box<CompressedSocket>),
     /// What a connection is after TLS could not be begun.
@@ -31,7 +31,7 @@ pub(crate) enum Socket {
 }
 
 /// A TCP connection inside TLS. Its end is announced: who sees none cannot tell a cut from an end.
-pub(crate) struct TlsSocket(TlsStream<TcpStream>);
+pub(crate) struct TlsSocket(TlsStream<Stream>);
 
 impl Drop for TlsSocket {
     fn drop(&mut self) {
@@ -47,8 +47,7 @@ impl Socket {
         buffer: &mut ReadBuf<'_>,
     ) -> Poll<io::Result<()>> {
         match self {
-            Socket::Tcp(stream) => Pin::new(stream).poll_read(cx, buffer),
-            Socket::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
+            Socket::Tcp(stream) | Socket::Unix(stream) => Pin::new(stream).poll_read(cx, buffer),
             Socket::Tls(stream) => Pin::new(&mut stream.0).poll_read(cx, buffer),
             Socket::Compressed(stream) => stream.poll_read(cx, buffer),
             Socket::Closed => Poll::Ready(Ok(())),
@@ -60,33 +59,45 @@ impl Socket {
     #[inline]
     pub(crate) fn poll_heard(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         match self {
-            Socket::Tcp(stream) => stream.poll_heard(cx),
-            Socket::Unix(stream) => stream.poll_heard(cx),
+            Socket::Tcp(stream) | Socket::Unix(stream) => stream.poll_heard(cx),
             Socket::Tls(_) | Socket::Compressed(_) | Socket::Closed => Poll::Ready(()),
         }
     }
 
-    /// Whether what is written is sent at once, as far as it is taken.
+    /// Whether all that was written has gone, or goes at the end of the turn.
     #[inline]
     pub(crate) fn keeps_nothing(&self) -> bool {
-        matches!(self, Socket::Tcp(_) | Socket::Unix(_) | Socket::Closed)
+        match self {
+            Socket::Tcp(stream) | Socket::Unix(stream) => stream.keeps_nothing(),
+            Socket::Tls(_) | Socket::Compressed(_) => false,
+            Socket::Closed => true,
+        }
+    }
+
+    /// As [`Socket::poll_write`], but it may go at the end of the turn only, with what others send.
+    #[inline]
+    pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        match self {
+            Socket::Tcp(stream) | Socket::Unix(stream) => stream.poll_send(cx, bytes),
+            Socket::Tls(_) | Socket::Compressed(_) | Socket::Closed => self.poll_write(cx, bytes),
+        }
     }
 
     /// Writes. What TLS has taken need not be sent yet: see [`Socket::poll_flush`].
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
-            Socket::Tcp(stream) => Pin::new(stream).poll_write(cx, bytes),
-            Socket::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
+            Socket::Tcp(stream) | Socket::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
             Socket::Tls(stream) => Pin::new(&mut stream.0).poll_write(cx, bytes),
             Socket::Compressed(stream) => stream.poll_write(cx, bytes),
             Socket::Closed => Poll::Ready(Err(io::ErrorKind::BrokenPipe.into())),
         }
     }
 
-    /// Sends what TLS has taken. Plain sockets keep nothing.
+    /// Sends what TLS has taken, and what waits for the end of the turn.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
-            Socket::Tcp(_) | Socket::Unix(_) | Socket::Closed => Poll::Ready(Ok(())),
+            Socket::Closed => Poll::Ready(Ok(())),
+            Socket::Tcp(stream) | Socket::Unix(stream) => Pin::new(stream).poll_flush(cx),
             Socket::Tls(stream) => Pin::new(&mut stream.0).poll_flush(cx),
             Socket::Compressed(stream) => stream.poll_flush(cx),
         }
@@ -98,8 +109,7 @@ impl Socket {
         let has_nothing =
             |read: io::Result<usize>| read.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock);
         match self {
-            Socket::Tcp(stream) => has_nothing(stream.try_read(scratch)),
-            Socket::Unix(stream) => has_nothing(stream.try_read(scratch)),
+            Socket::Tcp(stream) | Socket::Unix(stream) => has_nothing(stream.try_read(scratch)),
             Socket::Tls(_) | Socket::Compressed(_) | Socket::Closed => {
                 let mut buffer = ReadBuf::new(scratch);
                 let mut nobody = Context::from_waker(Waker::noop());

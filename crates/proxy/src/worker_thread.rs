@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 use crate::bound::ClientStream;
 use crate::channel::Channel;
 use crate::connection_ids::ConnectionId;
-use crate::event_loop::{self, TcpStream, UnixStream};
+use crate::event_loop::{self, Stream};
 use crate::session;
 use crate::shared::{Phase, Shared};
 use crate::socket::Socket;
@@ -107,8 +107,8 @@ fn spawn_session(worker: Rc<Worker>, new: NewSession, load: Arc<AtomicUsize>) {
     event_loop::spawn(async move {
         let _entry = entry;
         let watched = match new.stream {
-            ClientStream::Tcp(stream) => TcpStream::from_std(stream).map(Socket::Tcp),
-            ClientStream::Unix(stream) => UnixStream::from_std(stream).map(Socket::Unix),
+            ClientStream::Tcp(stream) => Stream::new(stream).map(Socket::Tcp),
+            ClientStream::Unix(stream) => Stream::new(stream).map(Socket::Unix),
         };
         let socket = match watched {
             Ok(socket) => socket,

@@ -5,7 +5,7 @@ use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
 use std::path::Path;
 
 use crate::clock::Clock;
-use crate::event_loop::{TcpStream, UnixStream};
+use crate::event_loop::Stream;
 use crate::members::MemberRuntime;
 use crate::socket::Socket;
 
@@ -13,11 +13,11 @@ use crate::socket::Socket;
 pub(crate) async fn dial(member: &MemberRuntime, at: Option<IpAddr>, clock: &Clock) -> io::Result<Socket> {
     if member.port == 0 {
         let socket = Path::new(&member.host);
-        return Ok(Socket::Unix(UnixStream::connect(socket).await?));
+        return Ok(Socket::Unix(Stream::connect_unix(socket).await?));
     }
     let mut failure = io::ErrorKind::NotFound.into();
     for address in addresses(member, at, clock).await? {
-        match TcpStream::connect(address).await {
+        match Stream::connect(address).await {
             Ok(stream) => {
                 stream.set_nodelay(true)?;
                 return Ok(Socket::Tcp(stream));

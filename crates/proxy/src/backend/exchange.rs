@@ -184,7 +184,7 @@ mod tests {
             collation: 45,
             has_schema: false,
         };
-        let (ours, theirs) = event_loop::UnixStream::pair_of_tests();
+        let (ours, theirs) = event_loop::Stream::pair_of_tests();
         (
             Backend::for_tests(ours, member, permit, key, Scratch::new()),
             UnixStream::from_std(theirs).unwrap(),

@@ -4,11 +4,14 @@
 //! block, or takes less than it could.
 
 use std::cell::{Cell, RefCell};
-use std::os::fd::{AsFd, OwnedFd};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::rc::Rc;
 use std::task::{Context, Poll, Waker};
 
 use rustix::event::epoll::{self, EventData, EventFlags};
+use rustix::io::Errno;
+use rustix::net::{SendFlags, send};
+use shardwright_sends::Sent;
 use slab::Slab;
 
 /// Bits of a token that are the socket's place; the others tell it from those that had the place before.
@@ -26,20 +29,29 @@ const WRITABLE: EventFlags = EventFlags::OUT.union(BROKEN);
 /// The sockets, by their places.
 #[derive(Default)]
 pub(super) struct Sockets {
-    places: RefCell<Slab<Rc<Readiness>>>,
+    places: RefCell<Slab<Rc<Watched>>>,
     added: Cell<u64>,
 }
 
-/// One socket's.
-pub(super) struct Readiness {
+/// One that is watched.
+pub(super) struct Watched {
     token: u64,
+    socket: OwnedFd,
     /// Something may be there to read.
     readable: Cell<bool>,
     /// The other end has closed, or the connection is broken: reading says so at any time from here on.
     ended: Cell<bool>,
     writable: Cell<bool>,
+    /// The system tells of room to write: the first time that there was none, it is asked to.
+    watches_room: Cell<bool>,
     reader: RefCell<Option<Waker>>,
     writer: RefCell<Option<Waker>>,
+    /// It has a message that is sent at the end of the turn.
+    is_queued: Cell<bool>,
+    /// What the socket had no room for of such a message.
+    unsent: RefCell<Vec<u8>>,
+    /// Why nothing can be sent any more, where no task was there to be told.
+    failed: Cell<Option<Errno>>,
 }
 
 impl Sockets {
@@ -47,75 +59,76 @@ impl Sockets {
     pub(super) fn add(
         &self,
         epoll: &OwnedFd,
-        socket: impl AsFd,
+        socket: OwnedFd,
         wanted: EventFlags,
-    ) -> rustix::io::Result<Rc<Readiness>> {
+    ) -> rustix::io::Result<Rc<Watched>> {
         let mut places = self.places.borrow_mut();
         let entry = places.vacant_entry();
         let number = self.added.get();
         self.added.set(number + 1);
-        let readiness = Rc::new(Readiness {
+        let watched = Rc::new(Watched {
             token: (number << PLACE_BITS) | entry.key() as u64,
+            socket,
             readable: Cell::new(false),
             ended: Cell::new(false),
             writable: Cell::new(false),
+            watches_room: Cell::new(wanted.contains(EventFlags::OUT)),
             reader: RefCell::default(),
             writer: RefCell::default(),
+            is_queued: Cell::new(false),
+            unsent: RefCell::default(),
+            failed: Cell::new(None),
         });
-        epoll::add(epoll, socket, EventData::new_u64(readiness.token), wanted)?;
-        entry.insert(readiness.clone());
-        Ok(readiness)
+        epoll::add(epoll, &watched.socket, EventData::new_u64(watched.token), wanted)?;
+        entry.insert(watched.clone());
+        Ok(watched)
     }
 
     /// Forgets a socket that is about to be closed, by which the system forgets it.
-    pub(super) fn remove(&self, readiness: &Readiness) {
-        self.places.borrow_mut().try_remove(place(readiness.token));
+    pub(super) fn remove(&self, watched: &Watched) {
+        self.places.borrow_mut().try_remove(place(watched.token));
     }
 
     /// Notes what the system says of a socket, and wakes who waits for it. One that is closed here is told of as long as another
     /// process has a copy of it, such as one that is about to be another program.
     pub(super) fn tell(&self, token: u64, told: EventFlags) {
         let places = self.places.borrow();
-        let Some(readiness) = places.get(place(token)) else {
+        let Some(watched) = places.get(place(token)) else {
             return;
         };
-        if readiness.token != token {
+        if watched.token != token {
             return;
         }
         if told.intersects(ENDED) {
-            readiness.ended.set(true);
+            watched.ended.set(true);
         }
         if told.intersects(READABLE) {
-            readiness.readable.set(true);
-            // It stays: most often the same task waits for what comes next.
-            if let Some(waker) = &*readiness.reader.borrow() {
-                waker.wake_by_ref();
-            }
+            watched.has_something();
         }
         if told.intersects(WRITABLE) {
-            readiness.writable.set(true);
-            // There is room again whenever something has come, and seldom does anybody wait for that twice.
-            if let Some(waker) = readiness.writer.take() {
-                waker.wake();
-            }
+            watched.has_room();
         }
     }
 }
 
-impl Readiness {
+impl Watched {
     #[cfg(test)]
     pub(super) fn place(&self) -> usize {
         place(self.token)
     }
 
-    /// Has the system tell of something else too. What is so already is told of.
-    pub(super) fn change(
-        &self,
-        epoll: &OwnedFd,
-        socket: impl AsFd,
-        wanted: EventFlags,
-    ) -> rustix::io::Result<()> {
-        epoll::modify(epoll, socket, EventData::new_u64(self.token), wanted)
+    /// Has the system tell of room to write, which it looks at once.
+    pub(super) fn watch_room(&self, epoll: &OwnedFd) -> rustix::io::Result<()> {
+        if !self.watches_room.get() {
+            epoll::modify(
+                epoll,
+                &self.socket,
+                EventData::new_u64(self.token),
+                TO_READ_AND_WRITE,
+            )?;
+            self.watches_room.set(true);
+        }
+        Ok(())
     }
 
     pub(super) fn is_readable(&self) -> bool {
@@ -150,6 +163,83 @@ impl Readiness {
         self.writable.set(is_writable);
     }
 
+    /// What has made sending fail; reading and writing say so from then on.
+    pub(super) fn check(&self) -> rustix::io::Result<()> {
+        self.failed.get().map_or(Ok(()), Err)
+    }
+
+    pub(super) fn is_queued(&self) -> bool {
+        self.is_queued.get()
+    }
+
+    pub(super) fn set_queued(&self, is_queued: bool) {
+        self.is_queued.set(is_queued);
+    }
+
+    /// Whether a part of a message waits for room.
+    pub(super) fn has_unsent(&self) -> bool {
+        !self.unsent.borrow().is_empty()
+    }
+
+    /// Notes what has become of a message that nobody waits for. What the socket had no room for goes when there is room.
+    pub(super) fn was_sent(&self, epoll: &OwnedFd, message: &[u8], sent: Sent) {
+        let taken = match sent {
+            Ok(taken) => taken,
+            Err(Errno::AGAIN | Errno::INTR) => 0,
+            Err(error) => return self.fail(error),
+        };
+        if taken == message.len() {
+            return;
+        }
+        self.unsent.borrow_mut().extend_from_slice(&message[taken..]);
+        self.writable.set(false);
+        // That there will be room is told of after a call that found none.
+        self.has_room();
+        if self.has_unsent()
+            && let Err(error) = self.watch_room(epoll)
+        {
+            self.fail(error);
+        }
+    }
+
+    fn fail(&self, error: Errno) {
+        self.failed.set(Some(error));
+        self.unsent.take();
+        self.has_something();
+        self.has_room();
+    }
+
+    /// Something may be there to read.
+    fn has_something(&self) {
+        self.readable.set(true);
+        // It stays: most often the same task waits for what comes next.
+        if let Some(waker) = &*self.reader.borrow() {
+            waker.wake_by_ref();
+        }
+    }
+
+    /// There may be room to write.
+    fn has_room(&self) {
+        let mut unsent = self.unsent.borrow_mut();
+        while !unsent.is_empty() {
+            match send(&self.socket, &unsent, SendFlags::NOSIGNAL) {
+                Ok(taken) => drop(unsent.drain(..taken)),
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) => return,
+                Err(error) => {
+                    drop(unsent);
+                    return self.fail(error);
+                }
+            }
+        }
+        *unsent = Vec::new();
+        self.writable.set(true);
+        // There is room again whenever something has come, and seldom does anybody wait for that twice.
+        if let Some(waker) = self.writer.take() {
+            waker.wake();
+        }
+    }
+
     /// Has this task woken when there is something to read.
     pub(super) fn wait_to_read(&self, cx: &Context<'_>) {
         register(&self.reader, cx);
@@ -158,6 +248,12 @@ impl Readiness {
     /// Has this task woken when there is room to write.
     pub(super) fn wait_to_write(&self, cx: &Context<'_>) {
         register(&self.writer, cx);
+    }
+}
+
+impl AsFd for Watched {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
     }
 }
 

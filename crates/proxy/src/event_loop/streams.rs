@@ -1,8 +1,13 @@
 //! Streams that a thread's loop watches.
 
+use std::future::poll_fn;
 use std::io;
 use std::net::SocketAddr;
+#[cfg(test)]
 use std::os::fd::AsFd;
+use std::os::fd::OwnedFd;
+#[cfg(test)]
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::pin::Pin;
 use std::rc::Rc;
@@ -10,58 +15,153 @@ use std::task::{Context, Poll, ready};
 
 use rustix::event::epoll::EventFlags;
 use rustix::io::Errno;
-use rustix::net::{RecvFlags, SendFlags, Shutdown, recv, send, shutdown};
+use rustix::net::sockopt::{set_tcp_nodelay, socket_error};
+use rustix::net::{RecvFlags, SendFlags, Shutdown, getpeername, recv, send, shutdown};
 use socket2::{Domain, SockAddr, Socket, Type};
 use tokio::io::{AsyncRead, AsyncWrite, ReadBuf};
 
 use super::EventLoop;
-use super::sockets::{Readiness, TO_READ, TO_READ_AND_WRITE};
+use super::sockets::{TO_READ, TO_READ_AND_WRITE, Watched};
 
-pub(crate) type TcpStream = Stream<std::net::TcpStream>;
-pub(crate) type UnixStream = Stream<std::os::unix::net::UnixStream>;
+/// The longest message that waits for the others of a turn: it is copied.
+const MOST_COPIED: usize = 4 * 1024;
 
 /// A stream that does not block; one task reads it, and one writes it.
-pub(crate) struct Stream<S> {
-    inner: S,
-    readiness: Rc<Readiness>,
+pub(crate) struct Stream {
+    watched: Rc<Watched>,
     here: Rc<EventLoop>,
-    /// Its loop is told when there is room to write: the first time that there was none, it asks for that.
-    watches_room: bool,
 }
 
-impl TcpStream {
+impl Stream {
     /// Connects to an address.
     pub(crate) async fn connect(address: SocketAddr) -> io::Result<Self> {
-        let stream = Self::connecting(begun(Domain::for_address(address), &address.into())?.into())?;
-        stream.connected().await;
-        stream.inner.take_error()?.map_or(Ok(stream), Err)
+        Self::connected(begun(Domain::for_address(address), &address.into())?).await
+    }
+
+    /// Connects to the socket of this file.
+    pub(crate) async fn connect_unix(path: &Path) -> io::Result<Self> {
+        Self::connected(begun(Domain::UNIX, &SockAddr::unix(path)?)?).await
+    }
+
+    async fn connected(socket: Socket) -> io::Result<Self> {
+        let stream = Self::watched(socket.into(), TO_READ_AND_WRITE)?;
+        let watched = &stream.watched;
+        poll_fn(|cx| {
+            if watched.is_writable() {
+                return Poll::Ready(());
+            }
+            watched.wait_to_write(cx);
+            Poll::Pending
+        })
+        .await;
+        socket_error(watched)??;
+        Ok(stream)
     }
 
     /// One that is connected already, and does not block.
-    pub(crate) fn from_std(stream: std::net::TcpStream) -> io::Result<Self> {
-        Self::new(stream)
+    pub(crate) fn new(socket: impl Into<OwnedFd>) -> io::Result<Self> {
+        let stream = Self::watched(socket.into(), TO_READ)?;
+        stream.watched.set_writable(true);
+        Ok(stream)
     }
 
+    fn watched(socket: OwnedFd, wanted: EventFlags) -> io::Result<Self> {
+        let here = super::here()?;
+        Ok(Self {
+            watched: here.sockets.add(&here.epoll, socket, wanted)?,
+            here,
+        })
+    }
+
+    /// The address of the other end of a TCP connection.
     pub(crate) fn peer_addr(&self) -> io::Result<SocketAddr> {
-        self.inner.peer_addr()
+        Ok(getpeername(&self.watched)?.ok_or(Errno::NOTCONN)?.try_into()?)
     }
 
     pub(crate) fn set_nodelay(&self, is_set: bool) -> io::Result<()> {
-        self.inner.set_nodelay(is_set)
-    }
-}
-
-impl UnixStream {
-    /// Connects to the socket of this file.
-    pub(crate) async fn connect(path: &Path) -> io::Result<Self> {
-        let stream = Self::connecting(begun(Domain::UNIX, &SockAddr::unix(path)?)?.into())?;
-        stream.connected().await;
-        stream.inner.take_error()?.map_or(Ok(stream), Err)
+        Ok(set_tcp_nodelay(&self.watched, is_set)?)
     }
 
-    /// One that is connected already, and does not block.
-    pub(crate) fn from_std(stream: std::os::unix::net::UnixStream) -> io::Result<Self> {
-        Self::new(stream)
+    /// Ready when something may be there to read. The task is woken when that changes.
+    #[inline]
+    pub(crate) fn poll_heard(&self, cx: &Context<'_>) -> Poll<()> {
+        self.watched.poll_readable(cx)
+    }
+
+    /// Reads what is there, if anything is known to be. It asks for no waking.
+    pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
+        if !self.watched.is_readable() {
+            return Err(io::ErrorKind::WouldBlock.into());
+        }
+        self.watched.check()?;
+        loop {
+            match recv(&self.watched, &mut *buffer, RecvFlags::empty()) {
+                Ok((read, _)) => {
+                    // Less than there was room for: what comes later is told of.
+                    if 0 < read && read < buffer.len() {
+                        self.watched.emptied();
+                    }
+                    return Ok(read);
+                }
+                Err(Errno::AGAIN) => {
+                    self.watched.would_block_reader();
+                    return Err(io::ErrorKind::WouldBlock.into());
+                }
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+    }
+
+    /// Sends, with what other tasks of this turn send, where there are any: then it has gone when the turn ends. Whether it could be
+    /// sent is told by the next reading or writing.
+    #[inline]
+    pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        let may_wait = bytes.len() <= MOST_COPIED
+            && self.watched.is_writable()
+            && !self.watched.is_queued()
+            && self.here.gathers();
+        if !may_wait {
+            return Pin::new(self).poll_write(cx, bytes);
+        }
+        ready!(self.here.poll_allowance(cx));
+        self.here.queue(&self.watched, bytes);
+        Poll::Ready(Ok(bytes.len()))
+    }
+
+    /// Whether all that was written is with the system, or will be at the end of the turn.
+    #[inline]
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        !self.watched.has_unsent()
+    }
+
+    fn poll_written(
+        &mut self,
+        cx: &Context<'_>,
+        write: impl Fn(&Watched) -> rustix::io::Result<usize>,
+    ) -> Poll<io::Result<usize>> {
+        if self.watched.is_queued() {
+            self.here.send_queued();
+        }
+        self.watched.check()?;
+        if !self.watched.is_writable() {
+            self.watched.wait_to_write(cx);
+            return Poll::Pending;
+        }
+        ready!(self.here.poll_allowance(cx));
+        loop {
+            match write(&self.watched) {
+                Err(Errno::AGAIN) => {
+                    self.watched.set_writable(false);
+                    self.watched.wait_to_write(cx);
+                    // Behind the wish to be woken: room that has come since the call is told of.
+                    self.watched.watch_room(&self.here.epoll)?;
+                    return Poll::Pending;
+                }
+                Err(Errno::INTR) => {}
+                written => return Poll::Ready(Ok(written?)),
+            }
+        }
     }
 }
 
@@ -76,129 +176,27 @@ fn begun(domain: Domain, address: &SockAddr) -> io::Result<Socket> {
 }
 
 #[cfg(test)]
-impl UnixStream {
+impl Stream {
     /// A stream of this thread's loop, and its other end.
-    pub(crate) fn pair_of_tests() -> (Self, std::os::unix::net::UnixStream) {
+    pub(crate) fn pair_of_tests() -> (Self, UnixStream) {
         super::start().unwrap();
-        let (ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+        let (ours, theirs) = UnixStream::pair().unwrap();
         for stream in [&ours, &theirs] {
             stream.set_nonblocking(true).unwrap();
         }
-        (Self::from_std(ours).unwrap(), theirs)
+        (Self::new(ours).unwrap(), theirs)
     }
 
     pub(super) fn place_of_tests(&self) -> usize {
-        self.readiness.place()
+        self.watched.place()
     }
 
-    pub(super) fn copy_of_tests(&self) -> std::os::unix::net::UnixStream {
-        self.inner.try_clone().unwrap()
-    }
-}
-
-impl<S: AsFd> Stream<S> {
-    /// One that is connected, and does not block.
-    pub(crate) fn new(inner: S) -> io::Result<Self> {
-        let stream = Self::watched(inner, TO_READ)?;
-        stream.readiness.set_writable(true);
-        Ok(stream)
-    }
-
-    /// One whose connection is on its way: it can be written when that has come to something.
-    fn connecting(inner: S) -> io::Result<Self> {
-        Self::watched(inner, TO_READ_AND_WRITE)
-    }
-
-    fn watched(inner: S, wanted: EventFlags) -> io::Result<Self> {
-        let here = super::here()?;
-        Ok(Self {
-            readiness: here.sockets.add(&here.epoll, &inner, wanted)?,
-            inner,
-            here,
-            watches_room: wanted.contains(EventFlags::OUT),
-        })
-    }
-
-    async fn connected(&self) {
-        std::future::poll_fn(|cx| {
-            if self.readiness.is_writable() {
-                return Poll::Ready(());
-            }
-            self.readiness.wait_to_write(cx);
-            Poll::Pending
-        })
-        .await
-    }
-
-    /// Ready when something may be there to read. The task is woken when that changes.
-    #[inline]
-    pub(crate) fn poll_heard(&self, cx: &Context<'_>) -> Poll<()> {
-        self.readiness.poll_readable(cx)
-    }
-
-    /// Has the loop tell of room to write, which it looks at once.
-    fn watch_room(&mut self) -> io::Result<()> {
-        if !self.watches_room {
-            self.readiness
-                .change(&self.here.epoll, &self.inner, TO_READ_AND_WRITE)?;
-            self.watches_room = true;
-        }
-        Ok(())
+    pub(super) fn copy_of_tests(&self) -> UnixStream {
+        self.watched.as_fd().try_clone_to_owned().unwrap().into()
     }
 }
 
-impl<S: AsFd> Stream<S> {
-    /// Reads what is there, if anything is known to be. It asks for no waking.
-    pub(crate) fn try_read(&self, buffer: &mut [u8]) -> io::Result<usize> {
-        if !self.readiness.is_readable() {
-            return Err(io::ErrorKind::WouldBlock.into());
-        }
-        loop {
-            match recv(&self.inner, &mut *buffer, RecvFlags::empty()) {
-                Ok((read, _)) => {
-                    // Less than there was room for: what comes later is told of.
-                    if 0 < read && read < buffer.len() {
-                        self.readiness.emptied();
-                    }
-                    return Ok(read);
-                }
-                Err(Errno::AGAIN) => {
-                    self.readiness.would_block_reader();
-                    return Err(io::ErrorKind::WouldBlock.into());
-                }
-                Err(Errno::INTR) => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-    }
-
-    fn poll_written(
-        &mut self,
-        cx: &Context<'_>,
-        write: impl Fn(&S) -> rustix::io::Result<usize>,
-    ) -> Poll<io::Result<usize>> {
-        if !self.readiness.is_writable() {
-            self.readiness.wait_to_write(cx);
-            return Poll::Pending;
-        }
-        ready!(self.here.poll_allowance(cx));
-        loop {
-            match write(&self.inner) {
-                Err(Errno::AGAIN) => {
-                    self.readiness.set_writable(false);
-                    self.readiness.wait_to_write(cx);
-                    // Behind the wish to be woken: room that has come since the call is told of.
-                    self.watch_room()?;
-                    return Poll::Pending;
-                }
-                Err(Errno::INTR) => {}
-                written => return Poll::Ready(Ok(written?)),
-            }
-        }
-    }
-}
-
-impl<S: AsFd + Unpin> AsyncRead for Stream<S> {
+impl AsyncRead for Stream {
     #[inline]
     fn poll_read(
         self: Pin<&mut Self>,
@@ -213,7 +211,7 @@ impl<S: AsFd + Unpin> AsyncRead for Stream<S> {
                 Poll::Ready(Ok(()))
             }
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                self.readiness.wait_to_read(cx);
+                self.watched.wait_to_read(cx);
                 Poll::Pending
             }
             Err(error) => Poll::Ready(Err(error)),
@@ -221,7 +219,7 @@ impl<S: AsFd + Unpin> AsyncRead for Stream<S> {
     }
 }
 
-impl<S: AsFd + Unpin> AsyncWrite for Stream<S> {
+impl AsyncWrite for Stream {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         self.get_mut()
@@ -241,19 +239,32 @@ impl<S: AsFd + Unpin> AsyncWrite for Stream<S> {
         true
     }
 
-    /// What is written is sent.
-    fn poll_flush(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
+    /// All that was written is with the system.
+    fn poll_flush(self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        let watched = &self.watched;
+        if watched.is_queued() {
+            self.here.send_queued();
+        }
+        watched.check()?;
+        if watched.has_unsent() {
+            watched.wait_to_write(cx);
+            return Poll::Pending;
+        }
         Poll::Ready(Ok(()))
     }
 
-    fn poll_shutdown(self: Pin<&mut Self>, _: &mut Context<'_>) -> Poll<io::Result<()>> {
-        Poll::Ready(shutdown(&self.inner, Shutdown::Write).map_err(io::Error::from))
+    fn poll_shutdown(mut self: Pin<&mut Self>, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.as_mut().poll_flush(cx))?;
+        Poll::Ready(shutdown(&self.watched, Shutdown::Write).map_err(io::Error::from))
     }
 }
 
-impl<S> Drop for Stream<S> {
+impl Drop for Stream {
     /// The system forgets a socket when it is closed.
     fn drop(&mut self) {
-        self.here.sockets.remove(&self.readiness);
+        if self.watched.is_queued() {
+            self.here.send_queued();
+        }
+        self.here.sockets.remove(&self.watched);
     }
 }

@@ -35,7 +35,7 @@ fn on_a_loop<T: Send + 'static, F: Future<Output = T> + 'static>(
 #[test]
 fn what_comes_later_wakes_the_task_and_the_end_is_seen() {
     let received = on_a_loop(|| async {
-        let (mut ours, mut theirs) = UnixStream::pair_of_tests();
+        let (mut ours, mut theirs) = Stream::pair_of_tests();
         let (asked, asks) = oneshot::channel::<()>();
         let other = thread::spawn(move || {
             theirs.write_all(b"first").unwrap();
@@ -56,7 +56,7 @@ fn what_comes_later_wakes_the_task_and_the_end_is_seen() {
 #[test]
 fn an_end_that_comes_with_the_last_bytes_is_not_missed() {
     on_a_loop(|| async {
-        let (mut ours, mut theirs) = UnixStream::pair_of_tests();
+        let (mut ours, mut theirs) = Stream::pair_of_tests();
         theirs.write_all(b"last").unwrap();
         drop(theirs);
         let mut buffer = [0; 64];
@@ -69,7 +69,7 @@ fn an_end_that_comes_with_the_last_bytes_is_not_missed() {
 fn a_writer_waits_for_room_and_goes_on() {
     const LENGTH: usize = 8 << 20;
     let received = on_a_loop(|| async {
-        let (mut ours, mut theirs) = UnixStream::pair_of_tests();
+        let (mut ours, mut theirs) = Stream::pair_of_tests();
         theirs.set_nonblocking(false).unwrap();
         let (full, is_full) = oneshot::channel::<()>();
         let other = thread::spawn(move || {
@@ -105,7 +105,7 @@ fn a_writer_waits_for_room_and_goes_on() {
 #[test]
 fn a_task_that_always_finds_something_lets_others_run() {
     let turns = on_a_loop(|| async {
-        let (mut ours, mut theirs) = UnixStream::pair_of_tests();
+        let (mut ours, mut theirs) = Stream::pair_of_tests();
         theirs.write_all(&[7; 4096]).unwrap();
         let others = Rc::new(Cell::new(0));
         let counts = others.clone();
@@ -193,7 +193,7 @@ fn a_thread_whose_own_task_panics_says_so() {
 fn tasks_that_are_left_end_with_the_loop() {
     let (ends, ended) = std::sync::mpsc::channel::<()>();
     on_a_loop(move || async move {
-        let (ours, theirs) = UnixStream::pair_of_tests();
+        let (ours, theirs) = Stream::pair_of_tests();
         spawn(async move {
             let _kept = (ends, theirs);
             let mut ours = ours;
@@ -207,12 +207,12 @@ fn tasks_that_are_left_end_with_the_loop() {
 #[test]
 fn a_place_that_has_another_socket_is_not_told_of_the_one_before() {
     on_a_loop(|| async {
-        let (ours, theirs) = UnixStream::pair_of_tests();
+        let (ours, theirs) = Stream::pair_of_tests();
         let place = ours.place_of_tests();
         // A process that is about to be another program has a copy of the socket.
         let copy = ours.copy_of_tests();
         drop(ours);
-        let (mut ours, mut other) = UnixStream::pair_of_tests();
+        let (mut ours, mut other) = Stream::pair_of_tests();
         assert_eq!(ours.place_of_tests(), place);
         drop(theirs);
         look_around();
@@ -234,10 +234,10 @@ fn a_connection_that_is_refused_says_so() {
         let gone = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let address = gone.local_addr().unwrap();
         drop(gone);
-        let refused = TcpStream::connect(address).await;
+        let refused = Stream::connect(address).await;
         let error = refused.err().map(|error| error.kind());
         assert_eq!(error, Some(io::ErrorKind::ConnectionRefused));
-        let missing = UnixStream::connect(std::path::Path::new("/nonexistent/socket")).await;
+        let missing = Stream::connect_unix(std::path::Path::new("/nonexistent/socket")).await;
         let error = missing.err().map(|error| error.kind());
         assert_eq!(error, Some(io::ErrorKind::NotFound));
     });
@@ -273,7 +273,7 @@ async fn a_loop_is_turned_by_a_runtime_that_has_the_thread() {
     start().unwrap();
     let answered = Rc::new(Cell::new(false));
     let answers = answered.clone();
-    let (mut ours, mut theirs) = UnixStream::pair_of_tests();
+    let (mut ours, mut theirs) = Stream::pair_of_tests();
     let ended = spawn_told(async move {
         let mut byte = [0];
         ours.read_exact(&mut byte).await.unwrap();
@@ -291,4 +291,142 @@ async fn a_loop_is_turned_by_a_runtime_that_has_the_thread() {
     .await;
     assert!(answered.get());
     let _unused: unix::UnixStream = theirs;
+}
+
+/// Streams of tasks that all send in one turn, and their other ends.
+fn pairs(count: usize) -> (Vec<Stream>, Vec<unix::UnixStream>) {
+    (0..count).map(|_| Stream::pair_of_tests()).unzip()
+}
+
+/// Has a task for each stream send a message, all in one turn; then `then` runs, in another one.
+async fn send_in_one_turn(streams: Vec<Stream>, then: impl FnOnce(Vec<Stream>)) {
+    let streams: Vec<_> = streams
+        .into_iter()
+        .map(|stream| Rc::new(RefCell::new(stream)))
+        .collect();
+    let ended: Vec<Ended> = streams
+        .iter()
+        .map(|stream| {
+            let stream = stream.clone();
+            spawn_told(poll_fn(move |cx| {
+                let sent = stream.borrow_mut().poll_send(cx, b"message");
+                assert!(matches!(sent, Poll::Ready(Ok(7))), "{sent:?}");
+                Poll::Ready(())
+            }))
+        })
+        .collect();
+    for ended in ended {
+        ended.await.unwrap();
+    }
+    for _ in 0..TASKS_IN_TURN {
+        yield_once().await;
+    }
+    then(
+        streams
+            .into_iter()
+            .map(|stream| Rc::into_inner(stream).unwrap().into_inner())
+            .collect(),
+    );
+}
+
+#[test]
+fn what_tasks_of_a_turn_send_has_gone_when_it_ends() {
+    on_a_loop(|| async {
+        // More than one call takes, and a turn.
+        let (ours, mut theirs) = pairs(100);
+        send_in_one_turn(ours, |ours| {
+            for theirs in &mut theirs {
+                let mut received = [0; 16];
+                assert_eq!(theirs.read(&mut received).unwrap(), 7);
+            }
+            drop(ours);
+        })
+        .await;
+    });
+}
+
+#[test]
+fn what_was_sent_last_before_a_stream_is_dropped_comes() {
+    on_a_loop(|| async {
+        let (ours, mut theirs) = pairs(3);
+        let ended: Vec<Ended> = ours
+            .into_iter()
+            .map(|mut stream| {
+                spawn_told(async move {
+                    poll_fn(|cx| stream.poll_send(cx, b"last")).await.unwrap();
+                    // Behind it, and at once.
+                    poll_fn(|cx| Pin::new(&mut stream).poll_write(cx, b" words"))
+                        .await
+                        .unwrap();
+                    poll_fn(|cx| stream.poll_send(cx, b", sent")).await.unwrap();
+                })
+            })
+            .collect();
+        for ended in ended {
+            ended.await.unwrap();
+        }
+        for theirs in &mut theirs {
+            let mut received = Vec::new();
+            theirs.read_to_end(&mut received).unwrap();
+            assert_eq!(received, b"last words, sent");
+        }
+    });
+}
+
+#[test]
+fn a_message_without_room_follows_when_there_is_some() {
+    on_a_loop(|| async {
+        let (mut ours, mut theirs) = pairs(3);
+        let mut filled = 0;
+        // As if the loop did not know yet that there is no room.
+        let mut full = ours[1].copy_of_tests();
+        while let Ok(taken) = full.write(&[7; 4096]) {
+            filled += taken;
+        }
+        while let Ok(taken) = full.write(&[7]) {
+            filled += taken;
+        }
+        drop(full);
+        let (kept, keeps) = oneshot::channel();
+        let other = theirs.remove(1);
+        send_in_one_turn(std::mem::take(&mut ours), |streams| {
+            kept.send(streams).ok().unwrap()
+        })
+        .await;
+        let mut ours = keeps.await.unwrap();
+        let full = &mut ours[1];
+        assert!(!full.keeps_nothing());
+        let read = thread::spawn(move || {
+            other.set_nonblocking(false).unwrap();
+            let mut received = Vec::new();
+            (&other).read_to_end(&mut received).unwrap();
+            received
+        });
+        full.flush().await.unwrap();
+        assert!(full.keeps_nothing());
+        full.write_all(b", and more").await.unwrap();
+        drop(ours);
+        let received = read.join().unwrap();
+        assert_eq!(received.len(), filled + 17);
+        assert!(received.ends_with(b"message, and more"));
+    });
+}
+
+#[test]
+fn a_task_that_only_reads_hears_that_its_message_could_not_be_sent() {
+    on_a_loop(|| async {
+        let (ours, mut theirs) = pairs(3);
+        drop(theirs.remove(1));
+        let (kept, keeps) = oneshot::channel();
+        send_in_one_turn(ours, |streams| kept.send(streams).ok().unwrap()).await;
+        let mut ours = keeps.await.unwrap();
+        let failed = ours[1].read(&mut [0; 16]).await.unwrap_err();
+        assert_eq!(failed.kind(), std::io::ErrorKind::BrokenPipe);
+        let failed = ours[1].write(b"more").await.unwrap_err();
+        assert_eq!(failed.kind(), std::io::ErrorKind::BrokenPipe);
+        for other in [0, 1] {
+            let mut received = [0; 16];
+            assert_eq!(theirs[other].read(&mut received).unwrap(), 7);
+        }
+    });
 }
