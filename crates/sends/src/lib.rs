@@ -105,16 +105,17 @@ impl BatchSender {
             0 | 1 => Ok(()),
             _ => self.submit(sockets, &bytes, &ends),
         };
+        if submitted.is_err() {
+            // Should the system still be about to read them, they are there, whatever else happens.
+            let copy = bytes.clone();
+            std::mem::forget(std::mem::replace(&mut bytes, copy));
+        }
         for ((socket, message), sent) in zip(zip(sockets, messages(&bytes, &ends)), &self.sent) {
             told(
                 socket,
                 message,
                 sent.unwrap_or_else(|| send(socket, message, FLAGS)),
             );
-        }
-        if submitted.is_err() {
-            // Should the system still be about to read them, they are there.
-            std::mem::forget(std::mem::take(&mut bytes));
         }
         bytes.clear();
         ends.clear();
@@ -167,7 +168,7 @@ fn entry<S: AsFd>(((socket, message), place): ((&S, &[u8]), usize)) -> Entry {
 /// The system takes no more, or cannot say what has become of them. The ring must be closed: entries may be left in it.
 fn submit(ring: &mut IoUring, entries: &[Entry], sent: &mut [Option<Sent>]) -> io::Result<()> {
     // SAFETY: the messages that entries point to are not freed before all entries have ended, or never: where this fails, the only
-    // caller forgets the messages, and closes the ring, from which the system takes nothing after that.
+    // caller closes the ring, from which the system takes nothing after that, and forgets the messages, before anything else is called.
     #[expect(unsafe_code, reason = "messages are read by the system")]
     let pushed = unsafe { ring.submission().push_multiple(entries) };
     pushed.map_err(|_| io::Error::other("the ring has no room"))?;
