@@ -68,15 +68,12 @@ fn source_problems(text: &str) -> Vec<String> {
 }
 
 fn manifest_problems(path: &Path, text: &str) -> Vec<String> {
-    let has = |header: &str, wanted: &str| {
-        text.split("\n[").any(|table| {
-            let mut lines = table.lines().map(str::trim).filter(|line| !line.is_empty());
-            lines.next() == Some(header) && lines.next() == Some(wanted)
-        })
-    };
-    let is_alone = has("lints]", "workspace = true");
-    let denies = path == Path::new(WITH_UNSAFE) && has("lints.rust]", "unsafe_code = \"deny\"");
-    if is_alone || denies {
+    let inherits = text.split("\n[").any(|table| {
+        let mut lines = table.lines().map(str::trim).filter(|line| !line.is_empty());
+        lines.next() == Some("lints]") && lines.eq(["workspace = true"])
+    });
+    let denies = path == Path::new(WITH_UNSAFE) && text.contains("\n[lints.rust]\nunsafe_code = \"deny\"\n");
+    if inherits || denies {
         Vec::new()
     } else {
         vec!["does not inherit the workspace's lints".to_owned()]
