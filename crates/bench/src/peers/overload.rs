@@ -1,12 +1,15 @@
 //! Many times the clients that a proxy serves best, with a limit of clients in the proxy.
 //!
-//! The knee is the smallest number of clients that has 95 % of the most statements per second. A proxy that lets in so many
-//! and refuses the others (`--max-connections`, error 1040) is then asked by four and eight times as many. Who is refused
-//! tries again after a pause, as clients do.
+//! The knee is the number of clients with the most statements per second among those who do not wait long for each other: whose p99 is
+//! at most four times that of one client. A proxy that lets in so many and refuses the others (`--max-connections`, error 1040) is
+//! then asked by four and eight times as many. Who is refused tries again after a pause, as clients do.
+//!
+//! A knee by statements alone would be any number: where more clients are served together for less, the rate grows slowly for as long
+//! as they wait longer, and what is measured then is how clients wait for each other without overload.
 //!
 //! The knee and the peak are found first, by the medians of three turns. Then both proxies take turns in each round: the open one
-//! with one client and with those of the peak, the limited one with the many. Figures are compared inside a round. The most of several single turns would be the luckiest of
-//! them, and no fair peak to compare another turn with.
+//! with one client and with those of the peak, the limited one with the many. Figures are compared inside a round. The most of
+//! several single turns would be the luckiest of them, and no fair peak to compare another turn with.
 
 use std::collections::BTreeMap;
 use std::sync::Mutex;
@@ -14,7 +17,7 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use super::checks::{Bound, Check};
-use super::samples::Sample;
+use super::samples::{Sample, of_target};
 use super::stage::{Cores, Server, Stage};
 use super::targets::Target;
 use super::turns::Done;
@@ -30,15 +33,15 @@ pub(super) const OVERLOAD: Row = Row {
     measure,
 };
 
-/// Numbers of clients among which the knee is looked for. With one and two, what is served goes by where the system puts client,
+/// Numbers of clients among which the knee is looked for, beside one client. With one and two, what is served goes by where the system puts client,
 /// proxy and server: on two cores the same two clients have half or twice as much from one turn to the next, and a proxy that lets in two
 /// would be compared by that. Each is about √2 times the one before: where the next step is far above the knee, the clients that are too
 /// many only wait for each other.
 const STEPS: [u32; 9] = [4, 6, 8, 11, 16, 23, 32, 45, 64];
 /// Turns of each of them. Two turns of the same number differ by more than a twentieth, which is what the knee is about.
 const TURNS: u32 = 3;
-/// Of the most statements per second.
-const KNEE: f64 = 0.95;
+/// How much longer than one client those of the knee may wait, by p99: less than what overload may add to it.
+const LONGER: f64 = 4.0;
 const TIMES: [u32; 2] = [4, 8];
 /// Between two attempts of a client that was refused.
 const PAUSE: Duration = Duration::from_millis(100);
@@ -53,9 +56,15 @@ fn measure(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
     let open = stage.shardwright(&server, Setup::default())?;
     let mut samples = Vec::new();
     for round in 1..=TURNS {
-        for clients in STEPS {
-            let name = format!("{clients} clients");
-            samples.push(turn(stage, &server, &open, round, &name, clients)?);
+        for clients in [1].into_iter().chain(STEPS) {
+            samples.push(turn(
+                stage,
+                &server,
+                &open,
+                round,
+                &clients_name(clients),
+                clients,
+            )?);
         }
     }
     let Clients { knee, peak } = Clients::of(&samples);
@@ -114,6 +123,10 @@ fn name(times: u32, knee: u32) -> String {
     format!("{times} × {knee} clients")
 }
 
+fn clients_name(clients: u32) -> String {
+    format!("{clients} clients")
+}
+
 /// How many clients the open proxy is asked by.
 #[derive(Debug, PartialEq, Eq)]
 struct Clients {
@@ -123,22 +136,27 @@ struct Clients {
 }
 
 impl Clients {
-    /// From turns of [`STEPS`], one after the other, by the median of each.
+    /// From turns of one client and of [`STEPS`], by the median of each.
     fn of(samples: &[Sample]) -> Self {
-        let median = |step: usize| {
-            let turns = samples.iter().skip(step).step_by(STEPS.len());
-            Summary::of(turns.map(Sample::per_second)).map_or(0.0, |summary| summary.median)
+        let median = |clients: u32, figure: fn(&Sample) -> f64| {
+            of_target(samples, &clients_name(clients), figure).map_or(0.0, |summary| summary.median)
         };
-        let rates: Vec<f64> = (0..STEPS.len()).map(median).collect();
-        let most = rates.iter().copied().fold(0.0, f64::max);
-        let reaching = |share: f64| {
-            let mut steps = STEPS.iter().zip(&rates);
-            let reached = steps.find(|(_, rate)| **rate >= share * most);
-            reached.map_or(STEPS[0], |(clients, _)| *clients)
+        let p99 = |clients: u32| median(clients, |sample| sample.more[P99]);
+        let with_most = |steps: &[u32]| {
+            let rate = |clients: &u32| median(*clients, Sample::per_second);
+            let most = steps
+                .iter()
+                .max_by(|one, other| rate(one).total_cmp(&rate(other)));
+            most.copied().unwrap_or(STEPS[0])
         };
+        let longest = LONGER * p99(1);
+        let soon_served: Vec<u32> = STEPS
+            .into_iter()
+            .filter(|clients| p99(*clients) <= longest)
+            .collect();
         Self {
-            knee: reaching(KNEE),
-            peak: reaching(1.0),
+            knee: with_most(&soon_served),
+            peak: with_most(&STEPS),
         }
     }
 }
@@ -254,20 +272,53 @@ fn percentile(figures: &mut [u32], share: f64) -> f64 {
 
 #[cfg(test)]
 mod tests {
+    use std::iter::zip;
+
     use super::super::samples::tests::sample;
     use super::*;
 
+    /// Turns of one client and of [`STEPS`], with what a statement takes and the p99 of each.
+    fn turns(alone_ms: f64, steps: [(f64, f64); STEPS.len()]) -> Vec<Sample> {
+        std::iter::once((1, (100.0, alone_ms)))
+            .chain(zip(STEPS, steps))
+            .map(|(clients, (us, p99))| {
+                let mut sample = sample(1, &clients_name(clients), us, 1.0);
+                sample.more.insert(P99, p99);
+                sample
+            })
+            .collect()
+    }
+
+    const RATES_GROW: [(f64, f64); STEPS.len()] = [
+        (48.0, 0.3),
+        (40.0, 0.4),
+        (33.0, 0.5),
+        (34.0, 0.7),
+        (31.0, 1.0),
+        (30.0, 1.2),
+        (27.0, 1.5),
+        (26.0, 2.4),
+        (32.0, 4.4),
+    ];
+
     #[test]
-    fn the_knee_is_the_fewest_clients_with_nearly_the_most() {
-        // The last of its turns served 64 best.
-        let turns = [
-            [30.0, 25.0, 23.0, 21.0, 20.0, 20.1, 20.5, 21.0, 30.0],
-            [31.0, 24.0, 22.0, 20.5, 20.2, 20.3, 22.0, 21.0, 35.0],
-            [25.0, 26.0, 22.5, 21.2, 19.8, 20.0, 20.0, 22.0, 15.0],
-        ];
-        let us = turns.into_iter().flatten();
-        let samples: Vec<Sample> = us.map(|us| sample(1, "clients", us, 1.0)).collect();
-        assert_eq!(Clients::of(&samples), Clients { knee: 11, peak: 16 });
+    fn the_knee_has_the_most_statements_of_those_who_wait_shortly() {
+        assert_eq!(
+            Clients::of(&turns(0.2, RATES_GROW)),
+            Clients { knee: 8, peak: 45 }
+        );
+        assert_eq!(
+            Clients::of(&turns(0.3, RATES_GROW)),
+            Clients { knee: 23, peak: 45 }
+        );
+    }
+
+    #[test]
+    fn where_all_wait_long_the_knee_is_the_least() {
+        assert_eq!(
+            Clients::of(&turns(0.01, RATES_GROW)),
+            Clients { knee: 4, peak: 45 }
+        );
     }
 
     #[test]
