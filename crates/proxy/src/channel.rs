@@ -285,11 +285,7 @@ impl Channel {
 
     /// Sends what is queued, and waits until all that was sent is with the system.
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
-        std::future::poll_fn(|cx| {
-            ready!(self.poll_flush(cx))?;
-            self.socket.poll_flush(cx)
-        })
-        .await
+        std::future::poll_fn(|cx| self.poll_flush_queued(cx)).await
     }
 
     /// Sends bytes as far as they go, at once or with what others send in this turn, and queues the rest; behind what is queued
