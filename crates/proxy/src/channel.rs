@@ -293,7 +293,7 @@ impl Channel {
     pub(crate) fn send_or_queue(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> io::Result<()> {
         let mut rest = bytes;
         while !rest.is_empty() && self.outbox.is_empty() {
-            match self.socket.poll_send(cx, rest) {
+            match self.socket.poll_write(cx, rest) {
                 Poll::Ready(Ok(0)) => return Err(io::ErrorKind::WriteZero.into()),
                 Poll::Ready(Ok(written)) => rest = &rest[written..],
                 Poll::Ready(Err(error)) => return Err(error),

@@ -33,6 +33,13 @@ pub(crate) enum Socket {
 /// A TCP connection inside TLS. Its end is announced: who sees none cannot tell a cut from an end.
 pub(crate) struct TlsSocket(TlsStream<Stream>);
 
+impl TlsSocket {
+    fn keeps_nothing(&self) -> bool {
+        let (stream, connection) = self.0.get_ref();
+        !connection.wants_write() && stream.keeps_nothing()
+    }
+}
+
 impl Drop for TlsSocket {
     fn drop(&mut self) {
         // One write that does not wait. A peer that takes nothing any more goes without.
@@ -69,21 +76,14 @@ impl Socket {
     pub(crate) fn keeps_nothing(&self) -> bool {
         match self {
             Socket::Tcp(stream) | Socket::Unix(stream) => stream.keeps_nothing(),
-            Socket::Tls(_) | Socket::Compressed(_) => false,
+            Socket::Tls(stream) => stream.keeps_nothing(),
+            Socket::Compressed(_) => false,
             Socket::Closed => true,
         }
     }
 
-    /// As [`Socket::poll_write`], but it may go at the end of the turn only, with what others send.
+    /// Writes. What was taken need not be sent yet: see [`Socket::poll_flush`].
     #[inline]
-    pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        match self {
-            Socket::Tcp(stream) | Socket::Unix(stream) => stream.poll_send(cx, bytes),
-            Socket::Tls(_) | Socket::Compressed(_) | Socket::Closed => self.poll_write(cx, bytes),
-        }
-    }
-
-    /// Writes. What TLS has taken need not be sent yet: see [`Socket::poll_flush`].
     pub(crate) fn poll_write(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
         match self {
             Socket::Tcp(stream) | Socket::Unix(stream) => Pin::new(stream).poll_write(cx, bytes),
@@ -93,7 +93,7 @@ impl Socket {
         }
     }
 
-    /// Sends what TLS has taken, and what waits for the end of the turn.
+    /// Sends what TLS or compression has taken, and what waits for the end of the turn.
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self {
             Socket::Closed => Poll::Ready(Ok(())),

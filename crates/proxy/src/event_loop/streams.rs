@@ -113,20 +113,13 @@ impl Stream {
         }
     }
 
-    /// Sends, with what other tasks of this turn send, where there are any: then it has gone when the turn ends. Whether it could be
-    /// sent is told by the next reading or writing.
+    /// Whether a message goes with what other tasks of this turn send, if there are any: it has gone when the turn ends.
     #[inline]
-    pub(crate) fn poll_send(&mut self, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
-        let may_wait = bytes.len() <= MOST_COPIED
+    fn gathers(&self, length: usize) -> bool {
+        length <= MOST_COPIED
             && self.watched.is_writable()
             && !self.watched.is_queued()
-            && self.here.gathers();
-        if !may_wait {
-            return Pin::new(self).poll_write(cx, bytes);
-        }
-        ready!(self.here.poll_allowance(cx));
-        self.here.queue(&self.watched, bytes);
-        Poll::Ready(Ok(bytes.len()))
+            && self.here.gathers()
     }
 
     /// Whether all that was written is with the system, or will be at the end of the turn.
@@ -219,9 +212,16 @@ impl AsyncRead for Stream {
     }
 }
 
+/// What is written may go at the end of the turn only, with what other tasks write. Then it is told by the next reading or writing whether it
+/// could be sent.
 impl AsyncWrite for Stream {
     #[inline]
     fn poll_write(self: Pin<&mut Self>, cx: &mut Context<'_>, bytes: &[u8]) -> Poll<io::Result<usize>> {
+        if self.gathers(bytes.len()) {
+            ready!(self.here.poll_allowance(cx));
+            self.here.queue(&self.watched, bytes);
+            return Poll::Ready(Ok(bytes.len()));
+        }
         self.get_mut()
             .poll_written(cx, |socket| send(socket, bytes, SendFlags::NOSIGNAL))
     }
@@ -231,6 +231,10 @@ impl AsyncWrite for Stream {
         cx: &mut Context<'_>,
         bytes: &[io::IoSlice<'_>],
     ) -> Poll<io::Result<usize>> {
+        // A record of TLS, most often.
+        if let [message] = bytes {
+            return self.poll_write(cx, message);
+        }
         self.get_mut()
             .poll_written(cx, |socket| rustix::io::writev(socket, bytes))
     }

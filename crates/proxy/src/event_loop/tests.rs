@@ -309,7 +309,7 @@ async fn send_in_one_turn(streams: Vec<Stream>, then: impl FnOnce(Vec<Stream>)) 
         .map(|stream| {
             let stream = stream.clone();
             spawn_told(poll_fn(move |cx| {
-                let sent = stream.borrow_mut().poll_send(cx, b"message");
+                let sent = Pin::new(&mut *stream.borrow_mut()).poll_write(cx, b"message");
                 assert!(matches!(sent, Poll::Ready(Ok(7))), "{sent:?}");
                 Poll::Ready(())
             }))
@@ -353,12 +353,11 @@ fn what_was_sent_last_before_a_stream_is_dropped_comes() {
             .into_iter()
             .map(|mut stream| {
                 spawn_told(async move {
-                    poll_fn(|cx| stream.poll_send(cx, b"last")).await.unwrap();
-                    // Behind it, and at once.
-                    poll_fn(|cx| Pin::new(&mut stream).poll_write(cx, b" words"))
-                        .await
-                        .unwrap();
-                    poll_fn(|cx| stream.poll_send(cx, b", sent")).await.unwrap();
+                    for words in ["last", " words", ", sent"] {
+                        let written =
+                            poll_fn(|cx| Pin::new(&mut stream).poll_write(cx, words.as_bytes())).await;
+                        assert_eq!(written.unwrap(), words.len());
+                    }
                 })
             })
             .collect();

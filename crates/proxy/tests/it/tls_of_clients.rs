@@ -2,9 +2,11 @@
 
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::num::NonZeroUsize;
 use std::path::Path;
 use std::process::{Command, Output};
-use std::sync::Arc;
+use std::sync::{Arc, Barrier};
+use std::thread;
 use std::time::Duration;
 
 use mysql::prelude::Queryable;
@@ -127,6 +129,40 @@ fn clients_log_in_with_and_without() {
         output.starts_with("1\n") && output.contains("Not in use"),
         "{output}"
     );
+}
+
+/// Their records go together, where several clients are answered in one turn of the worker, unless they are long.
+#[test]
+fn many_clients_at_once_have_their_own_answers() {
+    const CLIENTS: usize = 24;
+    let authority = Authority::new().unwrap();
+    let files = files(&authority.issue("proxy", &["127.0.0.1"]).unwrap());
+    let proxy = start(&Setup {
+        options: Box::new(move |options: &mut Options| {
+            options.tls = files.clone();
+            options.workers = Some(NonZeroUsize::MIN);
+        }),
+        configuration: Box::new(|configuration: &mut Configuration| {
+            configuration.users[0].tls = ClientTls::Required;
+        }),
+        ..Setup::default()
+    });
+    let together = Barrier::new(CLIENTS);
+    thread::scope(|scope| {
+        for client in 0..CLIENTS {
+            let (proxy, authority, together) = (&proxy, &authority, &together);
+            scope.spawn(move || {
+                let mut connection = connect(proxy, trusting(authority)).unwrap();
+                together.wait();
+                for round in 0..200 {
+                    let length = [0, 3_000, 5_000, 70_000][(client + round) % 4];
+                    let asked = format!("SELECT CONCAT('{client} {round} ', REPEAT('x', {length}))");
+                    let answer = value(&mut connection, &asked);
+                    assert_eq!(answer, format!("{client} {round} {}", "x".repeat(length)));
+                }
+            });
+        }
+    });
 }
 
 #[test]
