@@ -75,6 +75,7 @@ const ROWS: &[Row] = &[
     pinned::GROWTH,
     clients::SIXTEEN,
     clients::SIXTY_FOUR,
+    encrypted::CLIENTS_16,
     shards::THOUSAND,
     clients::SHARED,
     connects::PLAIN,

@@ -1,12 +1,13 @@
-//! Logins where everything is encrypted.
+//! Statements and logins inside TLS.
 
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use super::checks::{Bound, Check};
+use super::clients::rate;
 use super::samples::by_round;
 use super::stage::{Cores, Stage};
-use super::targets::{DIRECT, SHARDWRIGHT, Target};
+use super::targets::{DIRECT, HAPROXY, PLENTY, PROXYSQL, SHARDWRIGHT, Target};
 use super::threads::until;
 use super::tls::Certificates;
 use super::turns::Done;
@@ -20,6 +21,13 @@ use crate::wire_client::{Security, WireClient};
 const CLIENTS: u32 = 1;
 const OPEN: &str = "open µs";
 const CLOSE: &str = "close µs";
+
+pub(super) const CLIENTS_16: Row = Row {
+    name: "clients-16-tls",
+    about: "point selects of 16 clients with TLS 1.3 to the proxy, on all cores: HAProxy from the first byte, MySQL's way else",
+    unit: "statement",
+    measure: clients,
+};
 
 pub(super) const BOTH: Row = Row {
     name: "login-tls",
@@ -55,6 +63,53 @@ fn both(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
         over_direct(OPEN).must(Bound::AtMost(1.0)),
         over_direct(CLOSE).must(Bound::AtMost(1.2)),
     ];
+    Ok(Outcome { samples, checks })
+}
+
+fn clients(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
+    const CLIENTS: u32 = 16;
+    let server = stage.server(Cores::All, CLIENTS, PLENTY)?;
+    let certificates = Certificates::new()?;
+    let mysqls_way = Security::Upgrade(certificates.clients(false)?);
+    let mut targets = vec![(
+        stage.haproxy(&server, Some(&certificates.joined))?,
+        Security::FromTheFirstByte(certificates.clients(false)?),
+    )];
+    if let Some(proxysql) = stage.proxysql(&server, PLENTY)? {
+        // It has a certificate of its own making.
+        targets.push((proxysql, Security::Upgrade(certificates.trusting()?)));
+    }
+    let setup = || Setup {
+        certificate: Some(certificates.pair.clone()),
+        ..Setup::default()
+    };
+    targets.push((stage.shardwright(&server, setup())?, mysqls_way.clone()));
+    if let Some(other) = stage.other_build(&server, setup())? {
+        targets.push((other, mysqls_way));
+    }
+    let (targets, securities): (Vec<Target>, Vec<Security>) = targets.into_iter().unzip();
+    let samples = stage.turns(&server, &targets, |target, duration| {
+        let at = targets
+            .iter()
+            .position(|known| known.endpoint.name == target.endpoint.name);
+        let security = &securities[at.expect("only these have turns")];
+        until(CLIENTS, duration, || {
+            let mut id = 1;
+            let mut connected = None;
+            move || {
+                let client = match &mut connected {
+                    Some(client) => client,
+                    None => connected.insert(WireClient::connect(target.endpoint.address, security)?),
+                };
+                id = id * 31 % 10_007;
+                client.ask(&format!("SELECT c FROM sbtest1 WHERE id={id}"))?;
+                Ok(())
+            }
+        })
+    })?;
+    let checks = [HAPROXY, PROXYSQL]
+        .map(|peer| rate(&samples, SHARDWRIGHT, peer))
+        .into();
     Ok(Outcome { samples, checks })
 }
 

@@ -68,10 +68,7 @@ impl Stage<'_> {
         let mut targets = vec![self.floor(server)?, self.haproxy(server, None)?];
         targets.extend(self.proxysql(server, PLENTY)?);
         targets.push(self.shardwright(server, Setup::default())?);
-        if let Some(program) = &self.plan.other {
-            let other = self.bundled(program, server, Setup::default())?;
-            targets.push(other.named(OTHER));
-        }
+        targets.extend(self.other_build(server, Setup::default())?);
         Ok(targets)
     }
 
@@ -163,6 +160,15 @@ impl Stage<'_> {
     /// The bundled proxy; `setup` says more than how many workers and clients it has.
     pub(super) fn shardwright(&self, server: &Server, setup: Setup) -> Result<Target, BenchError> {
         self.bundled(&self.plan.programs.shardwright, server, setup)
+    }
+
+    /// The other build of it, where there is one to compare with.
+    pub(super) fn other_build(&self, server: &Server, setup: Setup) -> Result<Option<Target>, BenchError> {
+        let other = self.plan.other.as_ref();
+        let other = other
+            .map(|program| self.bundled(program, server, setup))
+            .transpose()?;
+        Ok(other.map(|target| target.named(OTHER)))
     }
 
     fn bundled(&self, program: &Path, server: &Server, setup: Setup) -> Result<Target, BenchError> {
