@@ -21,8 +21,8 @@ mod sockets;
 mod stage;
 mod swap;
 mod targets;
-mod threads;
-mod tls;
+pub(crate) mod threads;
+pub(crate) mod tls;
 mod turns;
 
 use std::path::PathBuf;

@@ -9,14 +9,19 @@ use shardwright_testkit::{MariaDb, Options};
 
 use crate::BenchError;
 use crate::bundled::{Bundled, Setup, filled};
+use crate::peers::threads::times;
+use crate::peers::tls::Certificates;
 use crate::sysbench::{Load, Scripts, Sysbench};
+use crate::wire_client::{Connected, Security, WireClient};
 
 /// Shards of the proxy whose statements have keys.
 const SHARDS: u32 = 1_000;
 /// Rows of a large result.
 const ROWS: u32 = 1_000;
+/// One of those of sysbench, for clients that are not its.
+const TEXT: &str = "SELECT c FROM sbtest1 WHERE id=5000";
 
-/// Puts every kind of load on `shardwright`, once in front of one cluster and once with shards.
+/// Puts every kind of load on `shardwright`: in front of one cluster, with shards, and with clients inside TLS.
 ///
 /// # Errors
 /// A program does not start or does not end well, or a statement fails.
@@ -52,5 +57,35 @@ pub fn run(shardwright: &Path, progress: impl Fn(&str)) -> Result<(), BenchError
         // It writes its counts at its end.
         bundled.stop()?;
     }
-    Ok(())
+    inside_tls(shardwright, &server, progress)
+}
+
+/// Texts and connections, half of which resume the session of another one.
+fn inside_tls(shardwright: &Path, server: &MariaDb, progress: impl Fn(&str)) -> Result<(), BenchError> {
+    let certificates = Certificates::new()?;
+    let setup = Setup {
+        certificate: Some(certificates.pair.clone()),
+        ..Setup::default()
+    };
+    let bundled = Bundled::start(shardwright, server, &setup)?;
+    let address = bundled.endpoint().address;
+    progress("training: 160000 texts of 16 clients inside TLS");
+    let security = Security::Upgrade(certificates.clients(false)?);
+    times(16, 10_000, || {
+        let mut client = Connected::default();
+        let security = &security;
+        move || client.or_connect(address, security)?.ask(TEXT).map(drop)
+    })?;
+    for resumes in [false, true] {
+        progress("training: 4000 connections of 4 clients inside TLS");
+        let security = Security::Upgrade(certificates.clients(resumes)?);
+        times(4, 1_000, || {
+            || {
+                let mut client = WireClient::connect(address, &security)?;
+                client.ask(TEXT)?;
+                client.close()
+            }
+        })?;
+    }
+    bundled.stop()
 }

@@ -72,6 +72,23 @@ pub(crate) struct WireClient {
     to: usize,
 }
 
+/// A connection that is made when it is first used.
+#[derive(Debug, Default)]
+pub(crate) struct Connected(Option<WireClient>);
+
+impl Connected {
+    pub(crate) fn or_connect(
+        &mut self,
+        address: SocketAddr,
+        security: &Security,
+    ) -> Result<&mut WireClient, ClientError> {
+        match &mut self.0 {
+            Some(client) => Ok(client),
+            none => Ok(none.insert(WireClient::connect(address, security)?)),
+        }
+    }
+}
+
 impl WireClient {
     /// Logs in as the user of benchmarks.
     pub(crate) fn connect(address: SocketAddr, security: &Security) -> Result<Self, ClientError> {

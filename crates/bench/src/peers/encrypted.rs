@@ -15,7 +15,7 @@ use super::{Outcome, Row};
 use crate::BenchError;
 use crate::bundled::Setup;
 use crate::statistics::Summary;
-use crate::wire_client::{Security, WireClient};
+use crate::wire_client::{Connected, Security, WireClient};
 
 /// Of one client at a time, so that what is measured is how long it takes and not how many cores there are.
 const CLIENTS: u32 = 1;
@@ -95,12 +95,9 @@ fn clients(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
         let security = &securities[at.expect("only these have turns")];
         until(CLIENTS, duration, || {
             let mut id = 1;
-            let mut connected = None;
+            let mut client = Connected::default();
             move || {
-                let client = match &mut connected {
-                    Some(client) => client,
-                    None => connected.insert(WireClient::connect(target.endpoint.address, security)?),
-                };
+                let client = client.or_connect(target.endpoint.address, security)?;
                 id = id * 31 % 10_007;
                 client.ask(&format!("SELECT c FROM sbtest1 WHERE id={id}"))?;
                 Ok(())

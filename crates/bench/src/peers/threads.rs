@@ -9,7 +9,7 @@ use crate::BenchError;
 use crate::wire_client::ClientError;
 
 /// What one client does again and again; it has its number.
-pub(super) trait Work: FnMut() -> Result<(), ClientError> {}
+pub(crate) trait Work: FnMut() -> Result<(), ClientError> {}
 impl<W: FnMut() -> Result<(), ClientError>> Work for W {}
 
 /// So many clients, each of which works until the time is over.
@@ -19,11 +19,29 @@ pub(super) fn until<W: Work>(
     work: impl Fn() -> W + Sync,
 ) -> Result<Done, BenchError> {
     let start = Instant::now();
+    while_it_goes_on(clients, |_| start.elapsed() < duration, work)
+}
+
+/// So many clients, each of which works so many times.
+pub(crate) fn times<W: Work>(
+    clients: u32,
+    times: u64,
+    work: impl Fn() -> W + Sync,
+) -> Result<(), BenchError> {
+    while_it_goes_on(clients, |done| done < times, work).map(drop)
+}
+
+fn while_it_goes_on<W: Work>(
+    clients: u32,
+    goes_on: impl Fn(u64) -> bool + Sync,
+    work: impl Fn() -> W + Sync,
+) -> Result<Done, BenchError> {
+    let start = Instant::now();
     let counted = thread::scope(|scope| {
         let client = || {
             let mut work = work();
             let mut units = 0;
-            while start.elapsed() < duration {
+            while goes_on(units) {
                 work()?;
                 units += 1;
             }

@@ -16,15 +16,15 @@ use shardwright_testkit::{Authority, Options, Pair};
 use crate::BenchError;
 
 /// An authority and a certificate of it for 127.0.0.1 with an elliptic curve (P-256).
-pub(super) struct Certificates {
+pub(crate) struct Certificates {
     authority: Authority,
-    pub(super) pair: Pair,
+    pub(crate) pair: Pair,
     /// The certificate and its key in one file, as HAProxy reads them.
-    pub(super) joined: PathBuf,
+    pub(crate) joined: PathBuf,
 }
 
 impl Certificates {
-    pub(super) fn new() -> Result<Self, BenchError> {
+    pub(crate) fn new() -> Result<Self, BenchError> {
         let failed = || BenchError::io("certificates");
         let authority = Authority::new().map_err(failed())?;
         let pair = authority.issue("bench", &["127.0.0.1"]).map_err(failed())?;
@@ -41,7 +41,7 @@ impl Certificates {
     }
 
     /// Options of a server that has the certificate. It runs as another user, who can read the copies in `directory`.
-    pub(super) fn server(&self, directory: &Path) -> Result<Options, BenchError> {
+    pub(crate) fn server(&self, directory: &Path) -> Result<Options, BenchError> {
         let failed = || BenchError::io("a certificate for the server");
         let readable = |path: &Path, mode| fs::set_permissions(path, fs::Permissions::from_mode(mode));
         readable(directory, 0o755).map_err(failed())?;
@@ -56,14 +56,14 @@ impl Certificates {
     }
 
     /// Clients that trust anybody, for a proxy that makes its own certificate.
-    pub(super) fn trusting(&self) -> Result<Arc<ClientConfig>, BenchError> {
+    pub(crate) fn trusting(&self) -> Result<Arc<ClientConfig>, BenchError> {
         let mut config = ClientConfig::clone(&*self.clients(false)?);
         config.dangerous().set_certificate_verifier(Arc::new(Anybody));
         Ok(Arc::new(config))
     }
 
     /// Clients that trust it: TLS 1.3, AES-256-GCM, X25519. A session is resumed where they remember one, from one target only.
-    pub(super) fn clients(&self, resumes: bool) -> Result<Arc<ClientConfig>, BenchError> {
+    pub(crate) fn clients(&self, resumes: bool) -> Result<Arc<ClientConfig>, BenchError> {
         let failed = |error: rustls::Error| BenchError::io("TLS of clients")(std::io::Error::other(error));
         let provider = CryptoProvider {
             cipher_suites: vec![aws_lc_rs::cipher_suite::TLS13_AES_256_GCM_SHA384],
