@@ -258,7 +258,7 @@ impl Channel {
         write_packet(&mut self.outbox, seq, payload);
     }
 
-    /// Sends what is queued. What [`Channel::send_or_queue`] was given may go at the end of the turn.
+    /// Hands over what is queued: it goes at once or at the end of the turn. Ready when nothing is kept back.
     #[inline]
     pub(crate) fn poll_flush(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         match self.outbox.is_empty() && self.socket.keeps_nothing() {
@@ -268,6 +268,14 @@ impl Channel {
     }
 
     fn poll_flush_queued(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        ready!(self.poll_write_queued(cx))?;
+        match self.socket.keeps_nothing() {
+            true => Poll::Ready(Ok(())),
+            false => self.socket.poll_flush(cx),
+        }
+    }
+
+    fn poll_write_queued(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
         while self.sent < self.outbox.len() {
             let written = ready!(self.socket.poll_write(cx, &self.outbox[self.sent..]))?;
             if written == 0 {
@@ -280,12 +288,16 @@ impl Channel {
         if self.outbox.capacity() > KEPT_CAPACITY {
             self.outbox = Vec::new();
         }
-        self.socket.poll_flush(cx)
+        Poll::Ready(Ok(()))
     }
 
-    /// Sends what is queued, and waits until all that was sent is with the system.
+    /// Sends what is queued, at once, and waits until all that was sent is with the system.
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
-        std::future::poll_fn(|cx| self.poll_flush_queued(cx)).await
+        std::future::poll_fn(|cx| {
+            ready!(self.poll_write_queued(cx))?;
+            self.socket.poll_flush(cx)
+        })
+        .await
     }
 
     /// Sends bytes as far as they go, at once or with what others send in this turn, and queues the rest; behind what is queued
