@@ -18,8 +18,6 @@ use crate::wire_client::{Connected, Security, WireClient};
 const SHARDS: u32 = 1_000;
 /// Rows of a large result.
 const ROWS: u32 = 1_000;
-/// One of those of sysbench, for clients that are not its.
-const TEXT: &str = "SELECT c FROM sbtest1 WHERE id=5000";
 
 /// Puts every kind of load on `shardwright`: in front of one cluster, with shards, and with clients inside TLS.
 ///
@@ -74,7 +72,7 @@ fn inside_tls(shardwright: &Path, server: &MariaDb, progress: impl Fn(&str)) -> 
     times(16, 10_000, || {
         let mut client = Connected::default();
         let security = &security;
-        move || client.or_connect(address, security)?.ask(TEXT).map(drop)
+        move || client.or_connect(address, security)?.select(5_000).map(drop)
     })?;
     for resumes in [false, true] {
         progress("training: 4000 connections of 4 clients inside TLS");
@@ -82,7 +80,7 @@ fn inside_tls(shardwright: &Path, server: &MariaDb, progress: impl Fn(&str)) -> 
         times(4, 1_000, || {
             || {
                 let mut client = WireClient::connect(address, &security)?;
-                client.ask(TEXT)?;
+                client.select(5_000)?;
                 client.close()
             }
         })?;

@@ -72,6 +72,11 @@ pub(crate) struct WireClient {
     to: usize,
 }
 
+/// Ids of rows of sysbench's table, without an end and in no order.
+pub(crate) fn ids() -> impl Iterator<Item = u32> {
+    std::iter::successors(Some(31), |id| Some(id * 31 % 10_007))
+}
+
 /// A connection that is made when it is first used.
 #[derive(Debug, Default)]
 pub(crate) struct Connected(Option<WireClient>);
@@ -137,6 +142,11 @@ impl WireClient {
             rows += 1;
         }
         Ok(rows)
+    }
+
+    /// A point select of sysbench's table.
+    pub(crate) fn select(&mut self, id: u32) -> Result<u64, ClientError> {
+        self.ask(&format!("SELECT c FROM sbtest1 WHERE id={id}"))
     }
 
     /// Whether its TLS goes on where another connection's was.

@@ -9,7 +9,7 @@ use super::samples::{Sample, by_round};
 use super::stage::{Cores, Stage};
 use super::targets::{HAPROXY, PROXYSQL, SHARDWRIGHT, Target};
 use super::threads::until;
-use super::tls::Certificates;
+use super::tls::{Certificates, Secured};
 use super::turns::{Done, sysbench};
 use super::{Outcome, Row};
 use crate::BenchError;
@@ -55,25 +55,21 @@ fn plain(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
 fn tls(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
     let server = stage.server(Cores::All, CLIENTS, 1_000)?;
     let certificates = Certificates::new()?;
-    let (mut targets, mut securities) = (Vec::new(), Vec::new());
+    let mut secured = Secured::default();
     for resumes in [false, true] {
         let haproxy = stage.haproxy(&server, Some(&certificates.joined))?;
-        targets.push(haproxy.named(&named(HAPROXY, resumes)));
-        securities.push(Security::FromTheFirstByte(certificates.clients(resumes)?));
+        let security = Security::FromTheFirstByte(certificates.clients(resumes)?);
+        secured.push(haproxy.named(&named(HAPROXY, resumes)), security);
         let setup = Setup {
             certificate: Some(certificates.pair.clone()),
             ..Setup::default()
         };
         let own = stage.shardwright(&server, setup)?;
-        targets.push(own.named(&named(SHARDWRIGHT, resumes)));
-        securities.push(Security::Upgrade(certificates.clients(resumes)?));
+        let security = Security::Upgrade(certificates.clients(resumes)?);
+        secured.push(own.named(&named(SHARDWRIGHT, resumes)), security);
     }
-    let samples = stage.turns(&server, &targets, |target, duration| {
-        let at = targets
-            .iter()
-            .position(|known| known.endpoint.name == target.endpoint.name)
-            .expect("only these have turns");
-        connects(target, duration, &securities[at])
+    let samples = stage.turns(&server, secured.targets(), |target, duration| {
+        connects(target, duration, secured.security(target))
     })?;
     let mut checks = Vec::new();
     for resumes in [false, true] {
@@ -101,7 +97,7 @@ fn connects(target: &Target, duration: Duration, security: &Security) -> Result<
     let mut done = until(CLIENTS, duration, || {
         || {
             let mut client = WireClient::connect(address, security)?;
-            client.ask("SELECT c FROM sbtest1 WHERE id=5000")?;
+            client.select(5_000)?;
             resumed.fetch_add(u64::from(client.is_resumed()), Ordering::Relaxed);
             client.close()
         }

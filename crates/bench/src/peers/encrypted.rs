@@ -9,13 +9,13 @@ use super::samples::by_round;
 use super::stage::{Cores, Stage};
 use super::targets::{DIRECT, HAPROXY, PLENTY, PROXYSQL, SHARDWRIGHT, Target};
 use super::threads::until;
-use super::tls::Certificates;
+use super::tls::{Certificates, Secured};
 use super::turns::Done;
 use super::{Outcome, Row};
 use crate::BenchError;
 use crate::bundled::Setup;
 use crate::statistics::Summary;
-use crate::wire_client::{Connected, Security, WireClient};
+use crate::wire_client::{Connected, Security, WireClient, ids};
 
 /// Of one client at a time, so that what is measured is how long it takes and not how many cores there are.
 const CLIENTS: u32 = 1;
@@ -71,36 +71,32 @@ fn clients(stage: &Stage<'_>) -> Result<Outcome, BenchError> {
     let server = stage.server(Cores::All, CLIENTS, PLENTY)?;
     let certificates = Certificates::new()?;
     let mysqls_way = Security::Upgrade(certificates.clients(false)?);
-    let mut targets = vec![(
+    let mut secured = Secured::default();
+    secured.push(
         stage.haproxy(&server, Some(&certificates.joined))?,
         Security::FromTheFirstByte(certificates.clients(false)?),
-    )];
+    );
     if let Some(proxysql) = stage.proxysql(&server, PLENTY)? {
         // It has a certificate of its own making.
-        targets.push((proxysql, Security::Upgrade(certificates.trusting()?)));
+        secured.push(proxysql, Security::Upgrade(certificates.trusting()?));
     }
     let setup = || Setup {
         certificate: Some(certificates.pair.clone()),
         ..Setup::default()
     };
-    targets.push((stage.shardwright(&server, setup())?, mysqls_way.clone()));
+    secured.push(stage.shardwright(&server, setup())?, mysqls_way.clone());
     if let Some(other) = stage.other_build(&server, setup())? {
-        targets.push((other, mysqls_way));
+        secured.push(other, mysqls_way);
     }
-    let (targets, securities): (Vec<Target>, Vec<Security>) = targets.into_iter().unzip();
-    let samples = stage.turns(&server, &targets, |target, duration| {
-        let at = targets
-            .iter()
-            .position(|known| known.endpoint.name == target.endpoint.name);
-        let security = &securities[at.expect("only these have turns")];
+    let samples = stage.turns(&server, secured.targets(), |target, duration| {
+        let security = secured.security(target);
         until(CLIENTS, duration, || {
-            let mut id = 1;
             let mut client = Connected::default();
+            let mut ids = ids();
             move || {
                 let client = client.or_connect(target.endpoint.address, security)?;
-                id = id * 31 % 10_007;
-                client.ask(&format!("SELECT c FROM sbtest1 WHERE id={id}"))?;
-                Ok(())
+                let id = ids.next().expect("there is always another");
+                client.select(id).map(drop)
             }
         })
     })?;
@@ -119,7 +115,7 @@ fn logins(target: &Target, duration: Duration, security: &Security) -> Result<Do
             let began = Instant::now();
             let mut client = WireClient::connect(address, security)?;
             let opened = began.elapsed();
-            client.ask("SELECT c FROM sbtest1 WHERE id=5000")?;
+            client.select(5_000)?;
             let began = Instant::now();
             client.close()?;
             let mut took = took.lock().unwrap_or_else(PoisonError::into_inner);

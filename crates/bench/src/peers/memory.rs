@@ -94,7 +94,7 @@ fn measured(
 fn connected(target: &Target, clients: u32, security: &Security) -> Result<Vec<WireClient>, ClientError> {
     let client = |_| {
         let mut client = WireClient::connect(target.endpoint.address, security)?;
-        client.ask("SELECT c FROM sbtest1 WHERE id=5000")?;
+        client.select(5_000)?;
         client.rest();
         Ok(client)
     };

@@ -23,7 +23,7 @@ use super::targets::Target;
 use super::turns::Done;
 use super::{Outcome, Row};
 use crate::bundled::Setup;
-use crate::wire_client::{ClientError, Security, WireClient};
+use crate::wire_client::{ClientError, Security, WireClient, ids};
 use crate::{BenchError, Summary};
 
 pub(super) const OVERLOAD: Row = Row {
@@ -38,9 +38,9 @@ pub(super) const OVERLOAD: Row = Row {
 /// would be compared by that. Each is about √2 times the one before: where the next step is far above the knee, the clients that are too
 /// many only wait for each other.
 const STEPS: [u32; 9] = [4, 6, 8, 11, 16, 23, 32, 45, 64];
-/// Turns of each of them. Two turns of the same number differ by more than a twentieth, which is what the knee is about.
+/// Turns of each of them. Two turns of the same number may differ by more than one number from the next.
 const TURNS: u32 = 3;
-/// How much longer than one client those of the knee may wait, by p99: less than what overload may add to it.
+/// How many times as long as one client those of the knee may wait, by p99: less than those may wait who are let in under overload (five times).
 const LONGER: f64 = 4.0;
 const TIMES: [u32; 2] = [4, 8];
 /// Between two attempts of a client that was refused.
@@ -249,11 +249,12 @@ fn client(target: &Target, end: Instant) -> Seen {
 }
 
 fn ask(mut client: WireClient, end: Instant, statements: &mut Vec<u32>) -> Result<(), ClientError> {
-    let mut id = 1;
-    while Instant::now() < end {
+    for id in ids() {
         let start = Instant::now();
-        id = id * 31 % 10_007;
-        client.ask(&format!("SELECT c FROM sbtest1 WHERE id={id}"))?;
+        if start >= end {
+            break;
+        }
+        client.select(id)?;
         statements.push(us(start));
     }
     client.close()

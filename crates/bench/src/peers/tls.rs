@@ -13,7 +13,9 @@ use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
 use rustls::{ClientConfig, DigitallySignedStruct, RootCertStore, SignatureScheme};
 use shardwright_testkit::{Authority, Options, Pair};
 
+use super::targets::Target;
 use crate::BenchError;
+use crate::wire_client::Security;
 
 /// An authority and a certificate of it for 127.0.0.1 with an elliptic curve (P-256).
 pub(crate) struct Certificates {
@@ -21,6 +23,31 @@ pub(crate) struct Certificates {
     pub(crate) pair: Pair,
     /// The certificate and its key in one file, as HAProxy reads them.
     pub(crate) joined: PathBuf,
+}
+
+/// Targets, and how clients speak with each of them.
+#[derive(Default)]
+pub(super) struct Secured {
+    targets: Vec<Target>,
+    securities: Vec<Security>,
+}
+
+impl Secured {
+    pub(super) fn push(&mut self, target: Target, security: Security) {
+        self.targets.push(target);
+        self.securities.push(security);
+    }
+
+    pub(super) fn targets(&self) -> &[Target] {
+        &self.targets
+    }
+
+    /// How clients speak with one of them.
+    pub(super) fn security(&self, target: &Target) -> &Security {
+        let is_it = |known: &Target| known.endpoint.name == target.endpoint.name;
+        let at = self.targets.iter().position(is_it);
+        &self.securities[at.expect("only these have turns")]
+    }
 }
 
 impl Certificates {
