@@ -52,7 +52,7 @@ func connecting() {
 	selecting("connect", "SELECT DATABASE() = '"+variable("SCHEMA")+"'")
 	selecting("connect without a schema", "SELECT DATABASE()", func(c *mysql.Config) { c.DBName = "" })
 	selecting("connect with a wrong password", "SELECT 1", func(c *mysql.Config) { c.Passwd = "wrong" })
-	selecting("connect as an unknown user", "SELECT 1", func(c *mysql.Config) { c.User = "nobody_knows" })
+	selecting("connect as an unknown user", "SELECT 1", func(c *mysql.Config) { c.User = variable("UNKNOWN_USER") })
 	selecting("connect to an unknown schema", "SELECT 1", func(c *mysql.Config) { c.DBName = "nosuch" })
 	selecting("connect with TLS", "SELECT 1", trusting("AUTHORITY"))
 	selecting("connect with TLS of another authority", "SELECT 1", trusting("STRANGER"))

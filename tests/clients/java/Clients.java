@@ -52,7 +52,7 @@ public final class Clients {
         selecting("connect", "SELECT DATABASE() = '" + Driver.SCHEMA + "'");
         selecting("connect without a schema", "SELECT DATABASE()", "schema", "");
         selecting("connect with a wrong password", "SELECT 1", "password", "wrong");
-        selecting("connect as an unknown user", "SELECT 1", "user", "nobody_knows");
+        selecting("connect as an unknown user", "SELECT 1", "user", Report.variable("UNKNOWN_USER"));
         selecting("connect to an unknown schema", "SELECT 1", "schema", "nosuch");
         selecting("connect with TLS", "SELECT 1", Driver.trusting("AUTHORITY"));
         selecting("connect with TLS of another authority", "SELECT 1", Driver.trusting("STRANGER"));

@@ -14,7 +14,7 @@ async function connecting() {
   await selecting('connect', `SELECT DATABASE() = '${variable('SCHEMA')}'`);
   await selecting('connect without a schema', 'SELECT DATABASE()', { database: undefined });
   await selecting('connect with a wrong password', 'SELECT 1', { password: 'wrong' });
-  await selecting('connect as an unknown user', 'SELECT 1', { user: 'nobody_knows' });
+  await selecting('connect as an unknown user', 'SELECT 1', { user: variable('UNKNOWN_USER') });
   await selecting('connect to an unknown schema', 'SELECT 1', { database: 'nosuch' });
   await selecting('connect with TLS', 'SELECT 1', tls('AUTHORITY'));
   await selecting('connect with TLS of another authority', 'SELECT 1', tls('STRANGER'));

@@ -4,8 +4,8 @@ import datetime
 import decimal
 
 from report import (
-    AUTHORITY, OTHER_USER, SCHEMA, STRANGER, TIME_LIMIT, error, every_statement, feature, in_thread, rows_file, running, show,
-    wait_until,
+    AUTHORITY, OTHER_USER, SCHEMA, STRANGER, TIME_LIMIT, UNKNOWN_USER, error, every_statement, feature, in_thread, rows_file,
+    running, show, wait_until,
 )
 
 
@@ -100,7 +100,7 @@ def connect(api):
     feature("connect")(lambda: selecting(f"SELECT DATABASE() = '{SCHEMA}'"))
     feature("connect without a schema")(lambda: selecting("SELECT DATABASE()", database=None))
     feature("connect with a wrong password")(lambda: selecting(password="wrong"))
-    feature("connect as an unknown user")(lambda: selecting(user="nobody_knows"))
+    feature("connect as an unknown user")(lambda: selecting(user=UNKNOWN_USER))
     feature("connect to an unknown schema")(lambda: selecting(database="nosuch"))
     if api.tls:
         feature("connect with TLS")(lambda: selecting(**api.tls(AUTHORITY)))

@@ -12,6 +12,7 @@ PORT = int(os.environ["CLIENT_PORT"])
 SOCKET = os.environ["CLIENT_SOCKET"]
 USER = os.environ["CLIENT_USER"]
 OTHER_USER = os.environ["CLIENT_OTHER_USER"]
+UNKNOWN_USER = os.environ["CLIENT_UNKNOWN_USER"]
 PASSWORD = os.environ["CLIENT_PASSWORD"]
 SCHEMA = os.environ["CLIENT_SCHEMA"]
 # `mariadb` or `mysql`.

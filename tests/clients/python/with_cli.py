@@ -6,8 +6,8 @@ import signal
 import subprocess
 
 from report import (
-    AUTHORITY, DIRECTORY, HOST, OTHER_USER, PASSWORD, PORT, SCHEMA, SOCKET, STRANGER, TIME_LIMIT, USER, blocks, feature, rows_file,
-    running, say, wait_until,
+    AUTHORITY, DIRECTORY, HOST, OTHER_USER, PASSWORD, PORT, SCHEMA, SOCKET, STRANGER, TIME_LIMIT, UNKNOWN_USER, USER, blocks, feature,
+    rows_file, running, say, wait_until,
 )
 
 PROGRAM = "mariadb"
@@ -46,7 +46,7 @@ say("client", "mariadb " + re.search(r"Distrib (\d+\.\d+)", version)[1])
 feature("connect")(lambda: run(f"SELECT DATABASE() = '{SCHEMA}'"))
 feature("connect without a schema")(lambda: run("SELECT DATABASE()", schema=None))
 feature("connect with a wrong password")(lambda: run("SELECT 1", password="wrong"))
-feature("connect as an unknown user")(lambda: run("SELECT 1", user="nobody_knows"))
+feature("connect as an unknown user")(lambda: run("SELECT 1", user=UNKNOWN_USER))
 feature("connect to an unknown schema")(lambda: run("SELECT 1", schema="nosuch"))
 feature("connect with TLS")(lambda: run("SELECT 1", f"--ssl-ca={AUTHORITY}", "--ssl-verify-server-cert"))
 feature("connect with TLS of another authority")(lambda: run("SELECT 1", f"--ssl-ca={STRANGER}", "--ssl-verify-server-cert"))

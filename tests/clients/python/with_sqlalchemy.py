@@ -7,7 +7,8 @@ from sqlalchemy import (
 from sqlalchemy.orm import DeclarativeBase, Mapped, Session, mapped_column, relationship, selectinload
 
 from report import (
-    AUTHORITY, HOST, PASSWORD, PORT, SCHEMA, SERVER, SOCKET, STRANGER, TIME_LIMIT, USER, every_statement, feature, say, show,
+    AUTHORITY, HOST, PASSWORD, PORT, SCHEMA, SERVER, SOCKET, STRANGER, TIME_LIMIT, UNKNOWN_USER, USER, every_statement,
+    feature, say, show,
 )
 
 
@@ -36,7 +37,7 @@ def connecting():
     feature("connect")(lambda: selecting(f"SELECT DATABASE() = '{SCHEMA}'"))
     feature("connect without a schema")(lambda: selecting("SELECT DATABASE()", database=None))
     feature("connect with a wrong password")(lambda: selecting(password="wrong"))
-    feature("connect as an unknown user")(lambda: selecting(user="nobody_knows"))
+    feature("connect as an unknown user")(lambda: selecting(user=UNKNOWN_USER))
     feature("connect to an unknown schema")(lambda: selecting(database="nosuch"))
     for name, authority in (("connect with TLS", AUTHORITY), ("connect with TLS of another authority", STRANGER)):
         feature(name)(lambda authority=authority: selecting(connect_args={"ssl": {"ca": authority}}))

@@ -5,7 +5,8 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use shardwright_testkit::{
-    Authority, CommandEnvironment, Flavour, MariaDb, Options, Pair, ProxyOptions, ProxyProcess, TextRow,
+    Authority, ClientOptions, CommandEnvironment, Flavour, MariaDb, Options, Pair, ProxyOptions,
+    ProxyProcess, TextRow,
 };
 
 use crate::root;
@@ -54,6 +55,7 @@ pub(crate) struct Estate {
     authority: Authority,
     stranger: Authority,
     proxy_side: Side,
+    unknown_user: String,
 }
 
 impl Estate {
@@ -66,6 +68,7 @@ impl Estate {
         environment.write("shardwright.yaml", PROJECT).unwrap();
         environment.write("topology/shop.yaml", TOPOLOGY).unwrap();
         let (proxy, proxy_side) = start_proxy(&environment, &server, &pair);
+        let unknown_user = unknown_user(&server);
         Self {
             server,
             _proxy: proxy,
@@ -73,6 +76,7 @@ impl Estate {
             authority,
             stranger,
             proxy_side,
+            unknown_user,
         }
     }
 
@@ -117,6 +121,7 @@ impl Estate {
             ("CLIENT_SOCKET", path(side.socket.clone())),
             ("CLIENT_USER", USER.to_owned()),
             ("CLIENT_OTHER_USER", OTHER_USER.to_owned()),
+            ("CLIENT_UNKNOWN_USER", self.unknown_user.clone()),
             ("CLIENT_PASSWORD", PASSWORD.to_owned()),
             ("CLIENT_SCHEMA", schema.to_owned()),
             ("CLIENT_SERVER", server_name().to_owned()),
@@ -196,6 +201,23 @@ fn start_server(pair: &Pair) -> MariaDb {
             .unwrap();
     }
     server
+}
+
+/// A user that the server does not know, and whose password it asks for as it does for users that it knows. Whoever it does not know,
+/// MySQL asks in a way that it picks by chance for each name, so that nobody can tell.
+fn unknown_user(server: &MariaDb) -> String {
+    let is_asked_as_usual = |name: &String| {
+        let options = ClientOptions {
+            user: name,
+            password: PASSWORD,
+            schema: None,
+        };
+        matches!(server.connect(options), Err(mysql::Error::MySqlError(error)) if error.code == 1045)
+    };
+    let mut names = (0..64).map(|number| format!("nobody_{number}"));
+    names
+        .find(is_asked_as_usual)
+        .expect("half of the names are asked as usual")
 }
 
 fn start_proxy(environment: &CommandEnvironment, server: &MariaDb, pair: &Pair) -> (ProxyProcess, Side) {

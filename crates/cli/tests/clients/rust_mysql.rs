@@ -163,7 +163,10 @@ impl Run<'_> {
             select(run.options().pass(Some("wrong")), "SELECT 1")
         });
         self.feature("connect as an unknown user", |run| {
-            select(run.options().user(Some("nobody_knows")), "SELECT 1")
+            select(
+                run.options().user(Some(run.variable("CLIENT_UNKNOWN_USER"))),
+                "SELECT 1",
+            )
         });
         self.feature("connect to an unknown schema", |run| {
             select(run.options().db_name(Some("nosuch")), "SELECT 1")

@@ -33,7 +33,7 @@ pub(crate) async fn connecting() {
     .await;
     feature(
         "connect as an unknown user",
-        selecting(options().username("nobody_knows"), "SELECT 1"),
+        selecting(options().username(&variable("UNKNOWN_USER")), "SELECT 1"),
     )
     .await;
     feature(
