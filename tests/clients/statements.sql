@@ -1,5 +1,6 @@
 -- Statements that every client sends, in the text protocol and, where it can, prepared. A block begins with its name and has
--- a connection of its own. A statement is one line and ends with a semicolon.
+-- a connection of its own. A statement is one line and ends with a semicolon. `$schema` is the client's own, which no other client of the
+-- server has.
 
 -- integers
 SELECT 0, -1, 127, 65535, 2147483647, -9223372036854775808, 9223372036854775807, 18446744073709551615, TRUE, 0x1F, b'101';
@@ -152,10 +153,10 @@ DROP TABLE IF EXISTS tx_ddl;
 CREATE TABLE tx_ddl (id INT);
 ROLLBACK;
 SELECT id FROM tx ORDER BY id;
-XA START 'client';
+XA START '$schema';
 INSERT INTO tx VALUES (6);
-XA END 'client';
-XA COMMIT 'client' ONE PHASE;
+XA END '$schema';
+XA COMMIT '$schema' ONE PHASE;
 SELECT COUNT(*) FROM tx;
 
 -- autocommit off

@@ -41,8 +41,10 @@ final class Report {
     /** A server's error by its number and state, another one by its first words. */
     static String error(Throwable raised) {
         if (raised instanceof SQLException sql && sql.getErrorCode() > 0) return "error " + sql.getErrorCode();
-        // The driver's own numbers are negative or 0; a message may hold numbers of the connection.
-        String[] words = String.valueOf(raised.getMessage()).split("\\s+");
+        // The driver's own numbers are negative or 0; a message may hold numbers of the connection. Of several variables that were changed
+        // it names the one that the server tells of first, in an order of its own.
+        String message = String.valueOf(raised.getMessage()).replaceAll("character_set_[a-z]+", "character set");
+        String[] words = message.split("\\s+");
         String first = String.join(" ", Arrays.copyOf(words, Math.min(words.length, 4)));
         String state = raised instanceof SQLException sql ? " " + sql.getSQLState() : "";
         return "error " + raised.getClass().getSimpleName() + state + " " + first.replaceAll("[0-9]+", "N");

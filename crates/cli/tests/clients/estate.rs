@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::net::SocketAddr;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use shardwright_testkit::{
     Authority, ClientOptions, CommandEnvironment, Flavour, MariaDb, Options, Pair, ProxyOptions,
@@ -114,6 +114,7 @@ impl Estate {
     pub(crate) fn variables(&self, side: &Side, schema: &str) -> Vec<(&'static str, String)> {
         let directory = self.environment.outside(schema);
         fs::create_dir_all(&directory).unwrap();
+        let statements = own_statements(&directory, schema);
         let path = |path: PathBuf| path.to_string_lossy().into_owned();
         vec![
             ("CLIENT_HOST", side.address.ip().to_string()),
@@ -130,10 +131,7 @@ impl Estate {
             ("CLIENT_AUTHORITY", path(self.authority.certificate())),
             ("CLIENT_STRANGER", path(self.stranger.certificate())),
             ("CLIENT_DIRECTORY", path(directory)),
-            (
-                "CLIENT_STATEMENTS",
-                path(root().join("tests/clients/statements.sql")),
-            ),
+            ("CLIENT_STATEMENTS", path(statements)),
         ]
     }
 
@@ -173,6 +171,14 @@ pub(crate) fn left_out() -> &'static [&'static str] {
             "time limit of the client",
         ],
     }
+}
+
+/// The statements that every client sends, as a client with this schema sends them.
+fn own_statements(directory: &Path, schema: &str) -> PathBuf {
+    let statements = fs::read_to_string(root().join("tests/clients/statements.sql")).unwrap();
+    let path = directory.join("statements.sql");
+    fs::write(&path, statements.replace("$schema", schema)).unwrap();
+    path
 }
 
 /// Keys are read by the server's own user.
