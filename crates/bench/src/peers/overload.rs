@@ -38,7 +38,7 @@ pub(super) const OVERLOAD: Row = Row {
 /// would be compared by that. Each is about √2 times the one before: where the next step is far above the knee, the clients that are too
 /// many only wait for each other.
 const STEPS: [u32; 9] = [4, 6, 8, 11, 16, 23, 32, 45, 64];
-/// Turns of each of them. Two turns of the same number may differ by more than one number from the next.
+/// Turns of each of them. Two turns with one number of clients may differ more than those of one number and the next.
 const TURNS: u32 = 3;
 /// How many times as long as one client those of the knee may wait, by p99: less than those may wait who are let in under overload (five times).
 const LONGER: f64 = 4.0;
