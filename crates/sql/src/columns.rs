@@ -85,6 +85,9 @@ pub struct KeyUse {
     /// The tables of the logical schema that the keys limit, distinct. The keys hold only if each of them is a base
     /// table: a view may call another column by the key's name, or aggregate over rows of other keys.
     pub tables: Vec<String>,
+    /// A NATURAL JOIN passes a key on. It compares only columns that are visible, so each of the tables must show the key
+    /// column to it.
+    pub needs_visible_key: bool,
 }
 
 impl KeyUse {

@@ -193,6 +193,7 @@ fn concluded(
         role: KeyRole::Filter,
         neutralised,
         tables,
+        needs_visible_key: finding.natural,
     }))
 }
 

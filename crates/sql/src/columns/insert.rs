@@ -99,6 +99,7 @@ fn new_rows(
         role: KeyRole::NewRows,
         neutralised,
         tables: vec![target.name().to_owned()],
+        needs_visible_key: false,
     }))
 }
 
@@ -199,6 +200,7 @@ fn assigned_row(
         role: KeyRole::NewRows,
         neutralised,
         tables: vec![target.name().to_owned()],
+        needs_visible_key: false,
     }))
 }
 
@@ -256,6 +258,7 @@ fn rows_of_query(
         role: KeyRole::NewRows,
         neutralised: Vec::new(),
         tables,
+        needs_visible_key: finding.natural,
     }))
 }
 

@@ -33,6 +33,8 @@ pub(super) struct Finding {
     pub(super) problems: Vec<String>,
     /// A select list has a `*`.
     pub(super) wildcard: bool,
+    /// A NATURAL JOIN is taken to compare the key column.
+    pub(super) natural: bool,
     /// WHERE, ON or HAVING names the key column.
     pub(super) condition_mentions_key: bool,
 }
@@ -261,8 +263,11 @@ impl Surveyor<'_> {
                 self.problem("NATURAL JOIN compares columns that are not named");
                 false
             }
-            // All tables of the schema have the key column.
-            JoinConstraint::Natural => true,
+            // Whoever sends the statement confirms that both sides show the key column.
+            JoinConstraint::Natural => {
+                self.finding.natural = true;
+                true
+            }
             JoinConstraint::Using(columns) => {
                 let is_key = |name: &ObjectName| {
                     let column = name.0.last().and_then(ObjectNamePart::as_ident);
