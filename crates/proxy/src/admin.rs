@@ -7,6 +7,7 @@ mod rows;
 mod servers;
 mod tables;
 mod throttles;
+mod withheld;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -153,6 +154,7 @@ impl Session for AdminSession {
             Some(AdminStatement::Prefer(server)) => self.prefer(&server, rows),
             Some(AdminStatement::RefuseApp { app, time }) => self.refuse_app(&app, time, rows),
             Some(AdminStatement::AllowApp(app)) => self.allow_app(&app, rows),
+            Some(AdminStatement::AllowDigest(digest)) => self.allow_digest(&digest, rows),
             None => self.sql(text, rows),
         }
     }

@@ -85,6 +85,8 @@ pub(crate) enum BackendError {
     Silent(Duration),
     #[error("the server does not answer, and another has taken its place")]
     TakenOver,
+    #[error("the server ended while it ran the read, and no server gets the read for a while")]
+    Ended,
     #[error("the server has not reset the connection")]
     NotReset,
     #[error("the server does not follow the protocol: {0}")]

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use shardwright_wire::{Command, errors};
 
-use crate::backend::{Backend, Connect};
+use crate::backend::{Backend, Connect, ConnectFailure};
 use crate::kill::KillScope;
 use crate::members::MemberRuntime;
 use crate::pool_key::PoolKey;
@@ -60,27 +60,23 @@ impl Target {
         }
     }
 
-    /// Kills over a connection of its own, beside those that the limit of the server counts: a server whose connections
-    /// are all in use must be reached too.
+    /// Connects anew, beside the connections that the limit of the server counts: a server whose connections are all in use must be
+    /// reached too.
     ///
     /// # Errors
-    /// Why the server could not be told, for people.
-    pub(crate) async fn kill(
+    /// Why that did not work; `None`: the user's secret is not known, or the proxy ends.
+    pub(crate) async fn open(
         self,
         worker: &Worker,
         user: &UserEntry,
-        scope: KillScope,
-    ) -> Result<(), String> {
+    ) -> Result<Box<Backend>, Option<ConnectFailure>> {
         let secret = user
             .credentials
             .as_ref()
             .and_then(|credentials| credentials.secret());
-        let secret = secret.ok_or("the user's secret cannot be resolved")?;
+        let secret = secret.ok_or(None)?;
         let permits = self.member.kill_permits.clone();
-        let permit = permits
-            .acquire_owned()
-            .await
-            .map_err(|closed| closed.to_string())?;
+        let permit = permits.acquire_owned().await.map_err(|_closed| None)?;
         let connect = Connect {
             member: &self.member,
             at: self.peer,
@@ -99,10 +95,28 @@ impl Target {
             clock: worker.shared.clock.clone(),
         };
         let opened = connect.open(worker.shared.limits.connect_timeout).await;
-        let mut backend = opened.map_err(|failure| failure.to_string())?;
+        opened.map_err(Some)
+    }
+
+    /// Kills over a connection of its own.
+    ///
+    /// # Errors
+    /// Why the server could not be told, for people.
+    pub(crate) async fn kill(
+        self,
+        worker: &Worker,
+        user: &UserEntry,
+        scope: KillScope,
+    ) -> Result<(), String> {
+        let thread_id = self.thread_id;
+        let mut backend = match self.open(worker, user).await {
+            Ok(backend) => backend,
+            Err(Some(failure)) => return Err(failure.to_string()),
+            Err(None) => return Err("the user's secret cannot be resolved".to_owned()),
+        };
         let text = match scope {
-            KillScope::Query => format!("KILL QUERY {}", self.thread_id),
-            KillScope::Connection => format!("KILL CONNECTION {}", self.thread_id),
+            KillScope::Query => format!("KILL QUERY {thread_id}"),
+            KillScope::Connection => format!("KILL CONNECTION {thread_id}"),
         };
         let answer = backend.exchange(Command::Query(text.as_bytes()));
         let answer = worker

@@ -66,6 +66,7 @@ mod tls;
 mod validate;
 mod watch;
 mod watcher_handle;
+mod withheld;
 mod worker;
 mod worker_handle;
 mod worker_thread;

@@ -96,6 +96,8 @@ pub struct Limits {
     /// Time for which a connection is kept for `LAST_INSERT_ID()`, `SHOW WARNINGS` and their kin after the statement
     /// that they would be about.
     pub brief_hold: Duration,
+    /// Time for which a read is withheld that ran on a server when that ended (error 9102).
+    pub withhold_for: Duration,
     /// Most prepared statements of a session (error 1461).
     pub max_prepared_statements: usize,
     /// Most prepared statements of a backend connection; the least recently used is closed.
@@ -123,6 +125,7 @@ impl Default for Limits {
             causal_wait: Duration::from_millis(100),
             causal_retry_after: Duration::from_secs(1),
             brief_hold: Duration::from_secs(10),
+            withhold_for: Duration::from_secs(600),
             max_prepared_statements: 4096,
             max_backend_statements: 256,
             max_long_data: 64 << 20,

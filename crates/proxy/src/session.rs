@@ -44,6 +44,7 @@ mod cursor;
 mod cursors;
 mod diagnostics;
 mod execute_parameters;
+mod fate;
 mod forward;
 mod held;
 mod hidden_variables;

@@ -20,6 +20,7 @@ use crate::server_version::ServerVersion;
 use crate::tls::Tls;
 use crate::validate::Problem;
 use crate::watcher_handle::WatcherHandle;
+use crate::withheld::WithheldReads;
 use crate::worker_handle::WorkerHandle;
 
 /// How far the end of a proxy has come.
@@ -56,6 +57,8 @@ pub(crate) struct Shared {
     pub(crate) pauses: Pauses,
     /// Apps whose checks are refused.
     pub(crate) refused_apps: RefusedApps,
+    /// Reads that no server gets.
+    pub(crate) withheld: WithheldReads,
     users: Mutex<FxHashMap<Arc<str>, Arc<AtomicUsize>>>,
     table_changes: AtomicU64,
 }
@@ -85,6 +88,7 @@ impl Shared {
             connection_ids,
             pauses: Pauses::default(),
             refused_apps: RefusedApps::default(),
+            withheld: WithheldReads::default(),
             users: Mutex::default(),
             table_changes: AtomicU64::new(0),
         }

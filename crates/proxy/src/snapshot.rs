@@ -6,8 +6,8 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use shardwright_rules::roles::WatchedCluster;
 use shardwright_rules::{
-    Body, Configuration, EngineId, Evaluator, Finder, HostgroupId, MapStep, Member, Names, NativeStep,
-    OnClientGone, Scope, User,
+    Body, Configuration, EngineId, Evaluator, Finder, HostgroupId, MapStep, Member, MemberStatus, Names,
+    NativeStep, OnClientGone, Scope, User,
 };
 use shardwright_wire::{CapabilityFlags, ClientSecret};
 
@@ -118,6 +118,27 @@ impl Snapshot {
             gates: Gates::default(),
             causal: CausalClusters::default(),
         }
+    }
+
+    /// The servers that write now in the cluster of a hostgroup.
+    pub(crate) fn writers_beside(&self, hostgroup: HostgroupId) -> impl Iterator<Item = Arc<MemberRuntime>> {
+        let cluster = self.configuration.cluster_of(hostgroup);
+        let group = cluster.and_then(|cluster| self.hostgroups.get(&cluster.writer));
+        let placed = group.into_iter().flat_map(|group| group.placed());
+        placed
+            .filter(|(_, place)| place.status == MemberStatus::Online)
+            .map(|(member, _)| member.runtime.clone())
+    }
+
+    /// The members of a hostgroup whose servers write now, by their numbers.
+    pub(crate) fn writers_in(&self, hostgroup: HostgroupId) -> Vec<u64> {
+        let writers: Vec<_> = self.writers_beside(hostgroup).collect();
+        let group = self.hostgroups.get(&hostgroup);
+        let members = group.into_iter().flat_map(|group| &group.members);
+        members
+            .filter(|member| writers.iter().any(|writer| writer.endpoint_is(&member.runtime)))
+            .map(|member| member.runtime.number)
+            .collect()
     }
 
     /// A snapshot of a configuration that is about to be applied.

@@ -36,6 +36,8 @@ pub(crate) struct Totals {
     pub(crate) logins_cut: Cell<u64>,
     pub(crate) questions: Cell<u64>,
     pub(crate) backend_lost: Cell<u64>,
+    /// Reads that were sent again because their connection was lost.
+    pub(crate) reads_repeated: Cell<u64>,
     pub(crate) session_panics: Cell<u64>,
     pub(crate) statements_prepared: Cell<u64>,
     /// Reads for which a server was asked to catch up.
@@ -134,6 +136,16 @@ impl Counters {
         self.digests.borrow_mut().count(sample, now_s);
     }
 
+    /// How often a digest was answered, for whomever and wherever.
+    pub(crate) fn answered(&self, digest: u64) -> u64 {
+        let digests = self.digests.borrow();
+        let entries = digests.entries.values();
+        entries
+            .filter(|entry| entry.digest == digest)
+            .map(|entry| entry.count)
+            .sum()
+    }
+
     /// Forgets members that are not served any more.
     pub(crate) fn prune(&self, wanted: impl Fn(u64) -> bool) {
         self.members.borrow_mut().retain(|member, _| wanted(*member));
@@ -177,6 +189,7 @@ impl Counters {
                 ("Client_Logins_Cut", &self.totals.logins_cut),
                 ("Questions", &self.totals.questions),
                 ("Server_Connections_lost", &self.totals.backend_lost),
+                ("Reads_sent_again", &self.totals.reads_repeated),
                 ("Session_Panics", &self.totals.session_panics),
                 ("Com_frontend_stmt_prepare", &self.totals.statements_prepared),
                 ("Causal_reads_waited", &self.totals.causal_waits),

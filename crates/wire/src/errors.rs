@@ -196,4 +196,6 @@ codes! {
     PROXY_HOSTGROUP_LOCKED = 9006, b"HY000";
     /// A throttle lets no more of a statement's kind run at once, and none of them ended in time.
     PROXY_THROTTLED = 9101, b"HY000";
+    /// A server ended while it ran the read, and no server gets it for a while.
+    PROXY_READ_WITHHELD = 9102, b"HY000";
 }

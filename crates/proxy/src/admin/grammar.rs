@@ -46,6 +46,8 @@ pub(super) enum AdminStatement {
     },
     /// `SHARDWRIGHT ALLOW APP 'app'`: they are not any more.
     AllowApp(String),
+    /// `SHARDWRIGHT ALLOW DIGEST 'digest'`: servers get reads of it again.
+    AllowDigest(String),
     /// `EXPLAIN ROUTE 'statement' [FOR 'user'] [SCHEMA 'schema']`
     Explain(Explain),
 }
@@ -88,7 +90,14 @@ pub(super) fn parse(text: &str) -> Result<Option<AdminStatement>, MysqlError> {
             return words.end(statement);
         }
         if words.take("ALLOW") {
-            words.expect("APP", "the form is SHARDWRIGHT ALLOW APP 'app'")?;
+            if words.take("DIGEST") {
+                let digest = words.string()?;
+                return words.end(AdminStatement::AllowDigest(digest));
+            }
+            words.expect(
+                "APP",
+                "the forms are SHARDWRIGHT ALLOW APP 'app' and SHARDWRIGHT ALLOW DIGEST 'digest'",
+            )?;
             let app = words.string()?;
             return words.end(AdminStatement::AllowApp(app));
         }
@@ -304,6 +313,10 @@ mod tests {
         assert_eq!(
             parse("SHARDWRIGHT ALLOW APP 'archive'").unwrap(),
             Some(AdminStatement::AllowApp("archive".into()))
+        );
+        assert_eq!(
+            parse("SHARDWRIGHT ALLOW DIGEST '0x1F'").unwrap(),
+            Some(AdminStatement::AllowDigest("0x1F".into()))
         );
         assert_eq!(parse("SELECT 1").unwrap(), None);
         assert_eq!(parse("EXPLAIN SELECT 1").unwrap(), None);

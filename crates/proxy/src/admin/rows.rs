@@ -185,6 +185,7 @@ pub(super) fn totals(shared: &Shared, figures: &[WorkerFigures]) -> Rows {
             shared.sessions() as u64,
         ),
         ("Role_changes".to_owned(), shared.control.knowledge.changes()),
+        ("Reads_withheld".to_owned(), shared.withheld.all().len() as u64),
         ("MySQL_Thread_Workers".to_owned(), shared.workers().len() as u64),
         (
             "Generation".to_owned(),

@@ -6,7 +6,7 @@ use shardwright_rules::tables::{self, Column};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 use shardwright_wire::MysqlError;
 
-use super::{pausing, refusing, rows, servers, throttles};
+use super::{pausing, refusing, rows, servers, throttles, withheld};
 use crate::shared::Shared;
 use crate::stats::WorkerFigures;
 
@@ -51,6 +51,12 @@ const TABLES: &[AdminTable] = &[
         columns: &[],
         more: refusing::COLUMNS,
         rows: refusing::rows,
+    },
+    AdminTable {
+        name: "stats_shardwright_withheld_reads",
+        columns: &[],
+        more: withheld::COLUMNS,
+        rows: withheld::rows,
     },
     AdminTable {
         name: "stats_shardwright_throttles",

@@ -28,6 +28,7 @@ use super::checkout_error::CheckoutError;
 use super::held::Held;
 use super::holds::Holds;
 use super::requirements::Requirements;
+use super::search::not_for_writer;
 use crate::backend::Backend;
 use crate::causal::{CatchUp, CausalCluster};
 use crate::hostgroup_members::HostgroupMembers;
@@ -108,11 +109,13 @@ impl Session {
             return self.check_out_on_writer(cluster, requirements, waited).await;
         }
         let snapshot = self.login.snapshot.clone();
+        let not_on = requirements.not_on.clone();
         let group = snapshot.hostgroups.get(&requirements.hostgroup);
         let mut requirements = Requirements {
             not_on: self.of_no_use(cluster, group),
             ..requirements.clone()
         };
+        requirements.not_on.extend(&not_on);
         let mut targets = 0;
         loop {
             let held = match first.take() {
@@ -284,6 +287,9 @@ impl Session {
         requirements: &Requirements,
         waited: &mut bool,
     ) -> Result<Held, CheckoutError> {
+        if requirements.not_on_writer {
+            return Err(CheckoutError::Refused(not_for_writer(requirements.hostgroup)));
+        }
         bump(&self.worker.counters.totals.causal_on_writer);
         let requirements = Requirements {
             hostgroup: cluster.writer,

@@ -12,7 +12,7 @@ use super::execute_parameters::{ExecuteParameters, Executed, wrong_arguments};
 use super::forward::Transmission;
 use super::held::Held;
 use super::questions::Rows;
-use super::repeat::{Patience, Relayed};
+use super::repeat::{Patience, Relayed, Repeats};
 use super::routed::RoutedStatement;
 use super::statement_words::{is_comment_only, other_packets, rejected, unroutable};
 use super::statements::{Circumstances, Decided, LongData, SessionStatement};
@@ -140,7 +140,9 @@ impl Session {
         };
         let sending = self.transmit(&mut held.backend, &transmission, None);
         if let Err(broken) = sending.await {
-            return self.broken(broken, held, statement.shape(), seq).await;
+            let not_again = (Repeats::NONE, &mut Patience::default());
+            let relayed = self.not_relayed(broken, held, &routed, not_again, seq).await;
+            return relayed.map(|_| ());
         }
         if let Some(prepared) = held.backend.scanner.outcome().prepared {
             self.remember_statement(&mut held, id, text.clone(), sent, prepared)
@@ -249,7 +251,8 @@ impl Session {
                 return Box::pin(self.refuse(seq, not_preparable())).await;
             }
         };
-        let routed = self.routed_statement(statement, route, None);
+        let mut routed = self.routed_statement(statement, route, None);
+        routed.parameters = Some(&execution.parameters);
         let _passage = match is_let_through(&routed.besides.effects) {
             true => None,
             false => match Box::pin(self.admit(&routed, seq)).await? {
@@ -258,7 +261,9 @@ impl Session {
             },
         };
         let mut patience = Patience::default();
-        while let Relayed::NotRun = wait_for!(self.execute_once(&routed, execution, &mut patience))? {}
+        while let Relayed::Again(not_on) = wait_for!(self.execute_once(&routed, execution, &mut patience))? {
+            routed.requirements.keep_off(not_on);
+        }
         Ok(())
     }
 

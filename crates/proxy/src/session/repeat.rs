@@ -2,25 +2,39 @@
 //!
 //! Only outside of transactions, on connections that hold nothing of the session's, and where a monitor watches who takes writes:
 //! there, a server that takes none is about to be replaced.
+//!
+//! A read goes to one further server at most, and from a reader to no writer: it may be what ended the first. Where the server
+//! still runs, somebody has ended the read, and it ends. Where the server itself has ended, no server gets the read for a while.
 
 use std::pin::Pin;
 use std::time::Instant;
 
-use shardwright_rules::HostgroupId;
+use shardwright_rules::{HostgroupId, Role};
 use shardwright_sql::{SessionEffects, Shape, StatementClass};
 
+use super::fate::Fate;
 use super::forward::{Broken, Traffic};
 use super::held::Held;
+use super::requirements::NotOn;
 use super::routed::RoutedStatement;
 use super::search::PAUSE;
 use super::{Flow, Session};
+use crate::backend::{Backend, BackendError};
+use crate::stats::bump;
 
 /// What has become of a statement.
 pub(super) enum Relayed {
     /// The client has its answer.
     Done,
-    /// It was not executed, or is a read, and may be sent again.
-    NotRun,
+    /// It was not executed, or is a read, and is sent again.
+    Again(NotOn),
+}
+
+impl Repeats {
+    pub(super) const NONE: Self = Self {
+        writes: false,
+        reads: false,
+    };
 }
 
 /// What is left to do with a statement that was sent, where something must be waited for.
@@ -35,9 +49,14 @@ pub(super) struct Repeats {
     pub(super) reads: bool,
 }
 
-/// Until when a statement may be sent again; it begins when the statement was sent once.
+/// How often and until when a statement may be sent again.
 #[derive(Debug, Default)]
-pub(super) struct Patience(Option<Instant>);
+pub(super) struct Patience {
+    /// It begins when the statement was sent once.
+    until: Option<Instant>,
+    /// A read has been sent twice.
+    is_read_again: bool,
+}
 
 impl Session {
     /// What of a statement on this connection may be sent again. Not where it opens a transaction: the BEGIN that waited for it was
@@ -46,10 +65,10 @@ impl Session {
         let group = self.login.snapshot.hostgroups.get(&held.hostgroup);
         let shape = routed.statement.shape();
         let is_alone = held.holds.is_empty() && self.settings.autocommit && !routed.requirements.opens;
-        let is_free = is_alone && patience.0.is_none_or(|until| Instant::now() < until);
+        let is_free = is_alone && patience.until.is_none_or(|until| Instant::now() < until);
         Repeats {
             writes: is_free && is_whole(shape) && group.is_some_and(|group| group.is_watched_writer()),
-            reads: is_free && group.is_some_and(|group| group.is_watched()),
+            reads: is_free && !patience.is_read_again && group.is_some_and(|group| group.is_watched()),
         }
     }
 
@@ -75,67 +94,79 @@ impl Session {
 
     /// What becomes of a statement whose answer is not for the client, or did not come whole. Where it may be sent again, this waits
     /// until the servers may have other roles, or a little.
-    async fn not_relayed(
+    pub(super) async fn not_relayed(
         &mut self,
         broken: Broken,
-        held: Held,
+        mut held: Held,
         routed: &RoutedStatement<'_>,
         (repeats, patience): (Repeats, &mut Patience),
         seq: u8,
     ) -> Flow<Relayed> {
         let shape = routed.statement.shape();
-        let relayed = self.is_relayed(broken, held, repeats, shape, seq).await?;
-        if let Relayed::NotRun = relayed {
-            let hostgroup = routed.requirements.hostgroup;
-            self.wait_for_change(hostgroup, patience).await;
-        }
-        Ok(relayed)
-    }
-
-    async fn is_relayed(
-        &mut self,
-        broken: Broken,
-        mut held: Held,
-        repeats: Repeats,
-        shape: &Shape,
-        seq: u8,
-    ) -> Flow<Relayed> {
-        match broken {
+        let broken = match broken {
             Broken::NotRun => {
                 // The error is in the list of warnings there.
                 held.backend.may_have_warnings = true;
                 held.backend.exchanges += 1;
                 self.held.keep_or_give(held, &self.worker.pool);
-                Ok(Relayed::NotRun)
+                return Ok(self.again(routed, patience, NotOn::default()).await);
             }
-            // Nothing that a read does is done twice.
-            Broken::Backend {
-                error,
-                is_partial: false,
-            } if repeats.reads && shape.is_safe_read() => {
-                tracing::debug!(hostgroup = %held.hostgroup, %error, "a backend connection was lost, and its read is sent again");
-                Ok(Relayed::NotRun)
+            Broken::Backend { error, is_partial } if shape.is_safe_read() => {
+                let fate = self.fate_of(&held.backend, &error).await;
+                // Nothing that a read does is done twice.
+                if fate == Fate::Unknown && repeats.reads && !is_partial {
+                    bump(&self.worker.counters.totals.reads_repeated);
+                    tracing::debug!(hostgroup = %held.hostgroup, %error, "a backend connection was lost, and its read is sent again");
+                    patience.is_read_again = true;
+                    let not_on = self.other_servers(held.hostgroup, &held.backend);
+                    return Ok(self.again(routed, patience, not_on).await);
+                }
+                let is_withheld = fate == Fate::Ended && self.withhold(&held.backend, routed);
+                let error = if is_withheld { BackendError::Ended } else { error };
+                Broken::Backend { error, is_partial }
             }
-            broken => {
-                self.broken(broken, held, shape, seq).await?;
-                Ok(Relayed::Done)
-            }
+            broken => broken,
+        };
+        self.broken(broken, held, shape, seq).await?;
+        Ok(Relayed::Done)
+    }
+
+    /// The server ended while it ran a read: no server gets the read for a while. Whether it is withheld.
+    fn withhold(&self, backend: &Backend, routed: &RoutedStatement<'_>) -> bool {
+        let (shared, read) = (&self.worker.shared, routed.read());
+        let answered = self.worker.counters.answered(read.statement.digest_hash());
+        let (server, time) = (backend.member.endpoint(), shared.limits.withhold_for);
+        shared.withheld.withhold(read, answered, &server, time)
+    }
+
+    /// Where a read must not go that this connection has lost.
+    fn other_servers(&self, hostgroup: HostgroupId, lost: &Backend) -> NotOn {
+        let snapshot = &self.login.snapshot;
+        let is_reader = snapshot
+            .configuration
+            .hostgroup(hostgroup)
+            .is_some_and(|hostgroup| hostgroup.role == Role::Reader);
+        let mut writers = snapshot.writers_beside(hostgroup);
+        let avoided = is_reader.then_some(lost.member.number);
+        NotOn {
+            members: avoided.into_iter().collect(),
+            writer: is_reader && !writers.any(|writer| writer.endpoint_is(&lost.member)),
         }
     }
 
-    /// Waits until the servers of a hostgroup may have other roles, or a little.
-    async fn wait_for_change(&self, hostgroup: HostgroupId, patience: &mut Patience) {
+    /// Waits until the servers of a hostgroup may have other roles, or a little, before a statement is sent again.
+    async fn again(&self, routed: &RoutedStatement<'_>, patience: &mut Patience, not_on: NotOn) -> Relayed {
         let limit = self.worker.shared.limits.checkout_timeout;
-        patience.0.get_or_insert_with(|| Instant::now() + limit);
-        let Some(group) = self.login.snapshot.hostgroups.get(&hostgroup) else {
-            return;
-        };
-        group.suspect();
-        tokio::select! {
-            () = group.changed() => {}
-            () = self.worker.shared.clock.sleep(PAUSE) => {}
-            () = self.handle.ordered() => {}
+        patience.until.get_or_insert_with(|| Instant::now() + limit);
+        if let Some(group) = self.login.snapshot.hostgroups.get(&routed.requirements.hostgroup) {
+            group.suspect();
+            tokio::select! {
+                () = group.changed() => {}
+                () = self.worker.shared.clock.sleep(PAUSE) => {}
+                () = self.handle.ordered() => {}
+            }
         }
+        Relayed::Again(not_on)
     }
 }
 

@@ -6,6 +6,15 @@ use shardwright_rules::HostgroupId;
 
 use super::holds::Holds;
 
+/// Where a statement that is sent again must not go.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct NotOn {
+    /// Members by their numbers.
+    pub(super) members: Vec<u64>,
+    /// The server that is the writer by then.
+    pub(super) writer: bool,
+}
+
 /// What a statement needs of its connection.
 #[derive(Clone, Debug)]
 pub(super) struct Requirements {
@@ -40,9 +49,17 @@ pub(super) struct Requirements {
     pub(super) is_work: bool,
     /// Members that lack what it must see, by their numbers.
     pub(super) not_on: Vec<u64>,
+    /// A reader has lost it: the server that writes by then does not get it.
+    pub(super) not_on_writer: bool,
 }
 
 impl Requirements {
+    /// Keeps a statement that is sent again off servers.
+    pub(super) fn keep_off(&mut self, not_on: NotOn) {
+        self.not_on = not_on.members;
+        self.not_on_writer = not_on.writer;
+    }
+
     /// A connection with the session's settings, for a question of the proxy's own.
     pub(super) fn settings_only(hostgroup: HostgroupId) -> Self {
         Self {
@@ -63,6 +80,7 @@ impl Requirements {
             begins: false,
             is_work: false,
             not_on: Vec::new(),
+            not_on_writer: false,
         }
     }
 }

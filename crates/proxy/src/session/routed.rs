@@ -2,9 +2,11 @@
 
 use shardwright_rules::{Besides, Statement};
 
+use super::execute_parameters::ExecuteParameters;
 use super::holds::Ending;
 use super::requirements::Requirements;
 use super::set_statement::SetPlan;
+use crate::withheld::SentRead;
 
 /// A statement that was routed.
 pub(super) struct RoutedStatement<'a> {
@@ -15,4 +17,16 @@ pub(super) struct RoutedStatement<'a> {
     /// Behind a pointer, as few statements are a SET.
     pub(super) set: Option<Box<SetPlan>>,
     pub(super) ending: Ending,
+    /// The values of an execution.
+    pub(super) parameters: Option<&'a ExecuteParameters<'a>>,
+}
+
+impl RoutedStatement<'_> {
+    /// The statement as a read.
+    pub(super) fn read(&self) -> SentRead<'_> {
+        SentRead {
+            statement: self.statement,
+            parameters: self.parameters.map_or(&[], |parameters| parameters.values),
+        }
+    }
 }

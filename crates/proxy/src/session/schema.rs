@@ -69,8 +69,8 @@ impl Session {
                 return self.unsupported(seq, "Unknown command").await;
             }
         };
-        let routed = self.routed_statement(&statement, &route, None);
-        self.relay(&routed, &Query::plain(frame), ResponseShape::Definitions)
+        let mut routed = self.routed_statement(&statement, &route, None);
+        self.relay(&mut routed, &Query::plain(frame), ResponseShape::Definitions)
             .await
     }
 }

@@ -1,10 +1,12 @@
 //! A search for a connection that the session does not hold: idle in the pool, new, or given back by another session. Where a
 //! monitor watches the servers, it waits for one that serves.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
 
+use shardwright_rules::HostgroupId;
 use shardwright_wire::{CapabilityFlags, ConnectError, MysqlError, errors};
 use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
@@ -26,6 +28,16 @@ use crate::worker::Worker;
 
 /// How long to wait for other roles before the same servers are tried again.
 pub(super) const PAUSE: Duration = Duration::from_millis(50);
+
+/// Why a read that is sent again finds no server.
+const NOT_FOR_WRITER: &str = "the connection of the read was lost, no other reader serves, and a read that a reader has lost is not sent to the writer";
+
+/// The error for such a read.
+pub(super) fn not_for_writer(hostgroup: HostgroupId) -> MysqlError {
+    errors::PROXY_HOSTGROUP_TIMEOUT.with(format_args!(
+        "no connection to hostgroup {hostgroup}: {NOT_FOR_WRITER}"
+    ))
+}
 
 /// Why a member gave no connection.
 enum NotConnected {
@@ -87,7 +99,7 @@ impl Search<'_> {
     /// An idle connection to a member that serves now.
     pub(super) fn unused(&self) -> Option<Box<Backend>> {
         let group = self.login.snapshot.hostgroups.get(&self.requirements.hostgroup)?;
-        let member = group.pick(self.random, false, &self.requirements.not_on)?;
+        let member = group.pick(self.random, false, &self.not_on())?;
         self.idle(member.runtime.number, None)
     }
 
@@ -99,6 +111,9 @@ impl Search<'_> {
             let roles = self.worker.shared.control.knowledge.roles(&hostgroup.cluster)?;
             Some(roles.whys(hostgroup.role)).filter(|whys| !whys.is_empty())
         });
+        if self.requirements.not_on_writer {
+            return NOT_FOR_WRITER.to_owned();
+        }
         whys.unwrap_or_else(|| "it has no server that accepts statements".to_owned())
     }
 
@@ -117,7 +132,7 @@ impl Search<'_> {
                 true => self.random,
                 false => self.worker.random(),
             };
-            let not_on = &self.requirements.not_on;
+            let not_on = &self.not_on();
             let avoided = || {
                 group
                     .pick(random, true, not_on)
@@ -150,6 +165,18 @@ impl Search<'_> {
             }
         }
         Ok(Err(reason.unwrap_or_else(|| self.nobody_serves())))
+    }
+
+    /// Members that the statement must not go to, by their numbers.
+    fn not_on(&self) -> Cow<'_, [u64]> {
+        let requirements = self.requirements;
+        let mut not_on = Cow::Borrowed(&requirements.not_on[..]);
+        if requirements.not_on_writer {
+            not_on
+                .to_mut()
+                .extend(self.login.snapshot.writers_in(requirements.hostgroup));
+        }
+        not_on
     }
 
     /// The connection that ran the statement that is asked about, if nobody has used it since.

@@ -179,7 +179,7 @@ impl Session {
         if let Some(plan) = set.take_if(|plan| self.can_keep(plan)) {
             return Box::pin(self.keep_set(plan, statement.text(), route.hostgroup, seq)).await;
         }
-        let routed = self.routed_statement(statement, route, set);
+        let mut routed = self.routed_statement(statement, route, set);
         let other_text = self.sent_text(statement, routed.besides);
         let own_frame = other_text.map(|sent| Box::new(query.frame_of(&sent)));
         let query = query.within(own_frame.as_deref().unwrap_or(query.frame));
@@ -194,13 +194,13 @@ impl Session {
                 None => return Ok(()),
             },
         };
-        wait_for!(self.relay(&routed, &query, ResponseShape::TextResults))
+        wait_for!(self.relay(&mut routed, &query, ResponseShape::TextResults))
     }
 
     /// Sends a frame to the server that its statement was routed to, and passes on the answer.
     pub(super) async fn relay(
         &mut self,
-        routed: &RoutedStatement<'_>,
+        routed: &mut RoutedStatement<'_>,
         query: &Query<'_>,
         shape: ResponseShape,
     ) -> Flow {
@@ -234,8 +234,9 @@ impl Session {
             let Some(rest) = self.after_sending(sent, held, routed, (repeats, &mut patience), seq)? else {
                 return Ok(());
             };
-            if let Relayed::Done = rest.await? {
-                return Ok(());
+            match rest.await? {
+                Relayed::Done => return Ok(()),
+                Relayed::Again(not_on) => routed.requirements.keep_off(not_on),
             }
         }
     }
@@ -250,6 +251,7 @@ impl Session {
         let requirements = self.requirements(statement, route);
         RoutedStatement {
             besides: route.besides(),
+            parameters: None,
             ending: ending(statement, requirements.asks),
             requirements,
             statement,
@@ -299,6 +301,7 @@ impl Session {
             begins: is_work,
             is_work: is_work || shape.class == StatementClass::Show,
             not_on: Default::default(),
+            not_on_writer: false,
         }
     }
 
@@ -312,6 +315,10 @@ impl Session {
 
     /// A connection for a statement whose tables are what the router took them for.
     pub(super) async fn obtain(&mut self, routed: &RoutedStatement<'_>) -> Result<Held, CheckoutError> {
+        let withheld = &self.worker.shared.withheld;
+        if !withheld.is_empty() && routed.statement.shape().is_safe_read() {
+            withheld.check(routed.read()).map_err(CheckoutError::Refused)?;
+        }
         let mut held = match routed.besides.effects.causal {
             true => Box::pin(self.check_out_caught_up(&routed.requirements)).await?,
             false => wait_for!(self.check_out(&routed.requirements))?,

@@ -30,6 +30,7 @@ mod lag_trials;
 mod leaks;
 mod ledger;
 mod listeners;
+mod lost_reads;
 mod maps;
 mod on_mysql;
 mod pauses;
