@@ -131,6 +131,8 @@ pub(crate) struct Backend {
     pub(crate) statements: BackendStatements,
     /// Code ran on it that may have changed how statements are to be read.
     pub(crate) is_suspect: bool,
+    /// Code ran on it that may have set what a reset does not undo.
+    pub(crate) may_outlast_reset: bool,
     /// The session whose state it has; 0 for none.
     pub(crate) last_session: u64,
     /// The latest id of that session, if it was left here.
@@ -242,6 +244,7 @@ impl Connect<'_> {
             ahead: None,
             statements: BackendStatements::default(),
             is_suspect: false,
+            may_outlast_reset: false,
             last_session: 0,
             insert_id: None,
             replayed: 0,
@@ -378,6 +381,7 @@ impl Backend {
             ahead: None,
             statements: BackendStatements::default(),
             is_suspect: false,
+            may_outlast_reset: false,
             last_session: 0,
             insert_id: None,
             replayed: 0,
@@ -407,6 +411,12 @@ impl Backend {
     /// Its autocommit after a reset.
     pub(crate) fn first_autocommit(&self) -> bool {
         self.first_autocommit
+    }
+
+    /// Notes that code ran whose text the proxy has not seen.
+    pub(crate) fn ran_unknown_code(&mut self) {
+        self.is_suspect = true;
+        self.may_outlast_reset = true;
     }
 
     /// Follows the server's word on autocommit.

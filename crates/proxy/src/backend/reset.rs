@@ -15,6 +15,16 @@ use crate::backend_statements::BackendStatements;
 use crate::reading::is_read_in;
 use crate::set_names::SetNames;
 
+/// Asks a connection that was reset for 1: no role, no profiles.
+const MARIADB_RESIDUE: &[u8] =
+    b"SELECT CURRENT_ROLE() IS NULL AND NOT EXISTS (SELECT 1 FROM information_schema.PROFILING)";
+
+/// The same of MySQL: no role, no traces. The thread's resource group is told to few users, but no user is kept from seeing
+/// that there is none beside the server's own. MySQL 5.7 has neither roles nor groups.
+const MYSQL_RESIDUE: &[u8] = b"SELECT NOT EXISTS (SELECT 1 FROM information_schema.OPTIMIZER_TRACE) \
+    /*!80011 AND CURRENT_ROLE() = 'NONE' AND NOT EXISTS (SELECT 1 FROM information_schema.RESOURCE_GROUPS \
+    WHERE RESOURCE_GROUP_NAME NOT IN ('SYS_default', 'USR_default')) */";
+
 /// A command of a reset that went ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ahead {
@@ -38,13 +48,34 @@ impl Backend {
         self.autocommit = outcome
             .status
             .is_none_or(|status| status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT));
-        match self.login_names() {
-            None => Ok(Ok(())),
-            Some(text) => match self.exchange(Command::Query(text.as_bytes())).await?.error {
-                None => Ok(Ok(())),
-                Some(_) => Err(BackendError::NotReset),
-            },
+        if let Some(text) = self.login_names()
+            && self
+                .exchange(Command::Query(text.as_bytes()))
+                .await?
+                .error
+                .is_some()
+        {
+            return Err(BackendError::NotReset);
         }
+        self.check_residue().await?;
+        Ok(Ok(()))
+    }
+
+    /// Asks a connection on which unknown code ran for what a reset does not undo.
+    async fn check_residue(&mut self) -> Result<(), BackendError> {
+        if !self.may_outlast_reset {
+            return Ok(());
+        }
+        let question = if self.is_mariadb {
+            MARIADB_RESIDUE
+        } else {
+            MYSQL_RESIDUE
+        };
+        if self.exchange_value(question).await?.as_deref() != Some(b"1") {
+            return Err(BackendError::NotReset);
+        }
+        self.may_outlast_reset = false;
+        Ok(())
     }
 
     /// Resets by the time that the next command is executed: both go in one write.

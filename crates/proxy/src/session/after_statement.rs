@@ -10,7 +10,7 @@ use super::holds::{After, Ending, Holds, SetLeft, after};
 use super::repeat::{Relayed, Rest};
 use super::routed::RoutedStatement;
 use super::set_statement::SetPlan;
-use super::statement_words::{is_transaction_bound, may_leave_id};
+use super::statement_words::{instruments_threads, is_transaction_bound, may_leave_id};
 use super::{End, Flow, Session};
 use crate::backend::{Backend, BackendError};
 use crate::insert_id::Loss;
@@ -150,9 +150,12 @@ impl Session {
         answered: &Answered,
     ) {
         let shape = routed.statement.shape();
-        held.backend.is_suspect |= shape
+        if shape
             .effects
-            .intersects(SessionEffects::UNKNOWN | SessionEffects::TEXT_PREPARE);
+            .intersects(SessionEffects::UNKNOWN | SessionEffects::TEXT_PREPARE)
+        {
+            held.backend.ran_unknown_code();
+        }
         self.learn_insert_id(&mut held, shape, answered.insert_id);
         self.hidden
             .note(held.hostgroup, &held.backend, routed.statement, answered.failed);
@@ -244,6 +247,13 @@ impl Session {
                 ending: routed.ending,
                 multiplex: routed.besides.effects.multiplex,
             },
+        );
+        // A SET that fails may have set what stands before the mistake.
+        let by_set = routed.set.as_ref().is_some_and(|plan| plan.outlasts_reset);
+        let outlasts = by_set || instruments_threads(routed.statement, self.settings.schema.as_deref());
+        held.holds.set(
+            Holds::OUTLASTS_RESET,
+            outlasts || held.holds.intersects(Holds::OUTLASTS_RESET),
         );
         // What other connections were held for to be asked about is not the session's latest any more.
         let mut outdated = Holds::empty();

@@ -125,6 +125,7 @@ impl Alignment<'_> {
         !self.requirements.user_variables
             && !self.requirements.asks
             && !backend.has_insert_id()
+            && !backend.may_outlast_reset
             && backend.idle_since.elapsed() < LIKELY_ALIVE
     }
 
@@ -138,9 +139,10 @@ impl Alignment<'_> {
             self.hidden.taken_over(backend);
             backend.save_insert_id().await?;
             // One that was idle for long may be lost, which is told before the statement is sent.
-            match backend.idle_since.elapsed() < LIKELY_ALIVE {
-                true => backend.reset_ahead(),
-                false => refused(backend.reset().await?.err())?,
+            if backend.idle_since.elapsed() < LIKELY_ALIVE && !backend.may_outlast_reset {
+                backend.reset_ahead();
+            } else {
+                refused(backend.reset().await?.err())?;
             }
         }
         // From here on it has this session's state, whether a statement runs on it or not.

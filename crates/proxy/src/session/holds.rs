@@ -31,13 +31,15 @@ bitflags::bitflags! {
         /// that is open: its status does not tell, and COM_RESET_CONNECTION does not end it.
         const AUTOCOMMIT_BY_CODE = 1 << 17;
         const CURSORS = 1 << 18;
+        /// The role, the resource group, profiles and traces: COM_RESET_CONNECTION leaves them as they are.
+        const OUTLASTS_RESET = 1 << 19;
 
         /// Reasons that end by themselves after a while.
         const BRIEF = Self::WARNINGS.bits() | Self::FOUND_ROWS.bits();
         /// What a further connection can be given as well, or is asked about right after its statement or never.
         const REPEATABLE = Self::NEXT_TRANSACTION.bits() | Self::BRIEF.bits();
         /// What only closing the connection puts an end to.
-        const UNTIL_CLOSED = Self::XA.bits() | Self::AUTOCOMMIT_BY_CODE.bits();
+        const UNTIL_CLOSED = Self::XA.bits() | Self::AUTOCOMMIT_BY_CODE.bits() | Self::OUTLASTS_RESET.bits();
         /// A transaction is open.
         const IN_TRANSACTION = Self::TRANSACTION.bits() | Self::XA.bits();
         /// Something is begun that later statements end: a pause of the cluster does not hold it up.
@@ -59,7 +61,7 @@ bitflags::bitflags! {
 }
 
 impl Holds {
-    const TEXTS: [(Self, &'static str); 18] = [
+    const TEXTS: [(Self, &'static str); 19] = [
         (Self::TRANSACTION, "an open transaction"),
         (Self::XA, "an XA transaction"),
         (Self::SAVEPOINTS, "a savepoint under autocommit=0"),
@@ -81,6 +83,7 @@ impl Holds {
             "an autocommit that was not set to 0 or 1 in the text",
         ),
         (Self::CURSORS, "an open cursor"),
+        (Self::OUTLASTS_RESET, "state that a reset does not undo"),
     ];
 
     /// The reasons, human-readable.

@@ -29,6 +29,9 @@ const NO_VALUES: [&str; 13] = [
     "rand_seed2",
 ];
 
+/// Variables whose SET begins or ends a record of statements, which COM_RESET_CONNECTION does not empty.
+const RECORDS: [&str; 2] = ["optimizer_trace", "profiling"];
+
 /// A SET of sql_mode.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct SqlModeSet {
@@ -59,6 +62,8 @@ pub(crate) struct SetPlan {
     pub(crate) wait_timeout: Option<Duration>,
     /// It changes the server, not the session.
     pub(crate) is_global: bool,
+    /// It sets what COM_RESET_CONNECTION does not undo, or what the proxy cannot tell from that.
+    pub(crate) outlasts_reset: bool,
     /// It assigns user variables, which only a connection can keep.
     pub(crate) user_variables: bool,
 }
@@ -218,7 +223,11 @@ impl SetPlan {
             } => self.variable(name, value)?,
             // The statement mentions a user variable, which is a reason of its own to keep the connection.
             SetItem::UserVariable(_) => self.user_variables = true,
-            SetItem::Unknown => self.left = SetLeft::Unknown,
+            // ROLE and RESOURCE GROUP are among them.
+            SetItem::Unknown => {
+                self.left = SetLeft::Unknown;
+                self.outlasts_reset = true;
+            }
         }
         Ok(())
     }
@@ -251,6 +260,7 @@ impl SetPlan {
             }
             _ => {}
         }
+        self.outlasts_reset |= RECORDS.contains(&name);
         let is_expression = matches!(value, Value::Expression(_));
         self.is_relative |= is_expression;
         // An expression may read what is different elsewhere.

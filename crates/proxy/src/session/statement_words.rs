@@ -46,6 +46,24 @@ fn is_compound(statement: &Statement<'_>) -> bool {
     })
 }
 
+/// An UPDATE of performance_schema, where the instrumentation of threads is set: a reset leaves it as it is.
+pub(super) fn instruments_threads(statement: &Statement<'_>, schema: Option<&str>) -> bool {
+    const SCHEMA: &[u8] = b"performance_schema";
+    const UNDERSCORE: usize = 11;
+    if statement.shape().class != StatementClass::Update {
+        return false;
+    }
+    let text = statement.text();
+    let is_named_around = |at: usize| {
+        let start = at.checked_sub(UNDERSCORE);
+        let name = start.and_then(|start| text.get(start..start + SCHEMA.len()));
+        name.is_some_and(|name| name.eq_ignore_ascii_case(SCHEMA))
+    };
+    let mut underscores = text.iter().enumerate().filter(|(_, byte)| **byte == b'_');
+    schema.is_some_and(|schema| schema.as_bytes().eq_ignore_ascii_case(SCHEMA))
+        || underscores.any(|(at, _)| is_named_around(at))
+}
+
 /// The KILL that a statement is: a server would take its number for one of its own.
 pub(super) fn kill_text<'a>(statement: &Statement<'a>) -> Option<&'a [u8]> {
     let shape = statement.shape();

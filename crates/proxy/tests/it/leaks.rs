@@ -3,15 +3,15 @@
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
 
-use crate::support::{self, Setup, TestProxy, error, schema, server, start, value};
+use crate::support::{self, Setup, error, schema, server, start, value};
 
 /// One connection on one worker: between workers, connections are not handed over but opened anew.
-fn one_connection() -> TestProxy {
-    start(&Setup {
+pub(crate) fn one_connection() -> Setup {
+    Setup {
         max_connections: 1,
         options: Box::new(|options| options.workers = std::num::NonZeroUsize::new(1)),
         ..Setup::default()
-    })
+    }
 }
 
 fn thread(client: &mut Conn) -> String {
@@ -20,7 +20,7 @@ fn thread(client: &mut Conn) -> String {
 
 /// What a second client sees after a first has done `does` and gone; both had the same server connection.
 fn seen_after(does: &[&str], question: &str, schema: Option<&str>) -> String {
-    let proxy = one_connection();
+    let proxy = start(&one_connection());
     let mut first = proxy.connect(schema);
     let first_thread = thread(&mut first);
     for sql in does {
@@ -164,7 +164,7 @@ fn what_hidden_code_has_set_is_not_seen() {
 #[test]
 fn temporary_tables_and_named_statements_are_gone() {
     let name = schema("leaks_objects");
-    let proxy = one_connection();
+    let proxy = start(&one_connection());
     let mut first = proxy.connect(Some(&name));
     let first_thread = thread(&mut first);
     first.query_drop("CREATE TEMPORARY TABLE hidden (a INT)").unwrap();
@@ -209,7 +209,7 @@ fn a_schema_is_not_inherited() {
 
 #[test]
 fn prepared_statements_of_another_session_are_unknown() {
-    let proxy = one_connection();
+    let proxy = start(&one_connection());
     let mut first = proxy.connect(None);
     let statement = first.prep("SELECT 'mine'").unwrap();
     let mine: Option<String> = first.exec_first(&statement, ()).unwrap();
@@ -365,7 +365,7 @@ fn after_a_procedure_that_has_set_autocommit_from_a_table_others_still_commit() 
              CREATE PROCEDURE {name}.switches() SET autocommit = (SELECT id FROM {name}.t LIMIT 1)"
         ))
         .unwrap();
-    let proxy = one_connection();
+    let proxy = start(&one_connection());
     let mut first = proxy.connect(Some(&name));
     let id = thread(&mut first);
     let mut other = server().root().unwrap();

@@ -39,6 +39,7 @@ mod prompt_errors;
 mod proxied;
 mod reading;
 mod refuse;
+mod resets;
 mod roles;
 mod scripted;
 mod several;

@@ -10,6 +10,7 @@ use shardwright_rules::{ClusterKind, Failback, Group, HostgroupId};
 use shardwright_testkit::{MariaDb, MySqlGroup, Options, Replication, eventually};
 
 use crate::causal::{TABLES, causal, counted, every_way, free_run, served_by};
+use crate::resets::{a_reset_leaves_what_is_listed, nothing_that_outlasts_a_reset_is_seen};
 use crate::roles::{readers, replication, setup, told};
 use crate::support::{PASSWORD, PATIENCE, USER, start, value};
 
@@ -114,6 +115,14 @@ fn own_writes_are_read(kind: &ClusterKind, servers: &[MariaDb]) {
     assert_eq!(stale, 0);
     assert_eq!(counted(&proxy, "Causal_reads_on_writer"), 0);
     assert!((1..=ROUNDS).contains(&counted(&proxy, "Causal_reads_waited")));
+}
+
+#[test]
+fn what_a_reset_leaves_is_listed_and_reaches_no_other_session() {
+    if mysql().is_some() {
+        a_reset_leaves_what_is_listed();
+        nothing_that_outlasts_a_reset_is_seen();
+    }
 }
 
 #[test]

@@ -331,6 +331,16 @@ pub(crate) fn try_value(connection: &mut Conn, sql: &str) -> mysql::Result<Strin
     Ok(first.unwrap_or_else(|| "NULL".to_owned()))
 }
 
+/// The values of a row as text, with blanks between them.
+pub(crate) fn text_of(row: &mysql::Row) -> String {
+    let values = (0..row.len()).filter_map(|at| row.as_ref(at));
+    let texts = values.map(|value| match value {
+        mysql::Value::Bytes(bytes) => String::from_utf8_lossy(bytes).into_owned(),
+        other => other.as_sql(true),
+    });
+    texts.collect::<Vec<_>>().join(" ")
+}
+
 /// The number and message of the error that a statement is answered with.
 pub(crate) fn error(connection: &mut Conn, sql: &str) -> (u16, String) {
     match connection.query_drop(sql) {
