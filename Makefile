@@ -63,7 +63,7 @@ long: packages ## The tests with many more cases (hours; with PROXYSQL_BIN again
 	PROPTEST_CASES=20000 SHARDWRIGHT_CONFORMANCE=1000000 CONFORMANCE_RULE_SETS=5000 \
 		SHARDWRIGHT_CLIENTS=all SHARDWRIGHT_CROWD=10000 SHARDWRIGHT_SOAK=1200 SHARDWRIGHT_TRIALS=20 \
 		SHARDWRIGHT_CAUSAL_TRIALS=5000 \
-		SHARDWRIGHT_SHIFTS=100 SHARDWRIGHT_KILLS=1000 SHARDWRIGHT_FAULTS=1 \
+		SHARDWRIGHT_SHIFTS=100 SHARDWRIGHT_KILLS=1000 SHARDWRIGHT_FAULTS=1 SHARDWRIGHT_PINS=5000000 \
 		$(CARGO) test --release --workspace --locked --no-fail-fast
 	SHARDWRIGHT_LAG_TRIALS=10 $(CARGO) test --release --locked --package shardwright-proxy --test it -- \
 		--test-threads=1 --nocapture lag_trials::durable throttle_signals
@@ -74,6 +74,8 @@ long: packages ## The tests with many more cases (hours; with PROXYSQL_BIN again
 		$(CARGO) test --release --locked --package shardwright-proxy --test it -- --test-threads=1 on_mysql
 	SHARDWRIGHT_MYSQLD=$(CURDIR)/target/mysql/mysqld \
 		$(CARGO) test --release --locked --package shardwright --test it -- sync_users::on_mysql
+	SHARDWRIGHT_MYSQLD=$(CURDIR)/target/mysql/mysqld SHARDWRIGHT_PINS=1000000 \
+		$(CARGO) test --release --locked --package shardwright-sql --test it -- pins
 
 fuzz: $(TOOLS)/cargo-fuzz-$(FUZZ_VERSION) ## Random inputs: make fuzz TARGET=reader SECONDS=3600; see docs/fuzzing.md.
 	PATH="$(TOOLS)/bin:$$PATH" scripts/fuzz $(or $(TARGET),topology) $(or $(SECONDS),3600)

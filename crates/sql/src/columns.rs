@@ -7,11 +7,13 @@
 mod calls;
 mod common_tables;
 mod conditions;
+mod conjuncts;
 mod decide;
 mod insert;
 mod lists;
 mod mentions;
 mod pins;
+mod projected;
 mod scope;
 mod structure;
 mod tables;

@@ -187,12 +187,13 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The tokens as the parser knows them. It does not know LOCK IN SHARE MODE, INTO @a, `a MOD b` and `UPDATE a, b`; the
-    /// first two say nothing about rows.
+    /// The tokens as the parser knows them. It does not know LOCK IN SHARE MODE, INTO @a, `a MOD b`, SOUNDS LIKE, the modifiers
+    /// of DELETE, and `UPDATE a, b`. What is left out says nothing about rows.
     fn tree_tokens(&self) -> Result<Vec<TokenWithSpan>, String> {
         let mut tree = Vec::with_capacity(self.tokens.len());
         let mut is_before_set = self.class == StatementClass::Update;
         let (mut at, mut depth) = (0, 0_usize);
+        let modifiers = 1..self.end_of_modifiers();
         while let Some(token) = self.tokens.get(at) {
             match token.kind {
                 TokenKind::LeftParen => depth += 1,
@@ -207,6 +208,10 @@ impl<'a> Reading<'a> {
                 .all(|(index, word)| self.is_word(at + index, word))
             {
                 at += words.len();
+                continue;
+            }
+            if modifiers.contains(&at) || self.is_sounds_like(at) {
+                at += 1;
                 continue;
             }
             if self.is_word(at, "INTO") && self.is_kind(at + 1, TokenKind::UserVariable) {
@@ -234,6 +239,38 @@ impl<'a> Reading<'a> {
             at += 1;
         }
         Ok(tree)
+    }
+
+    /// The index behind the modifiers of a DELETE. The server takes such a word for a modifier wherever it can.
+    fn end_of_modifiers(&self) -> usize {
+        let is_modifier = |index: &usize| {
+            ["LOW_PRIORITY", "QUICK", "IGNORE"]
+                .iter()
+                .any(|word| self.is_word(*index, word))
+        };
+        let first = 1;
+        match self.class {
+            StatementClass::Delete => first + (first..).take_while(is_modifier).count(),
+            _ => first,
+        }
+    }
+
+    /// Whether SOUNDS is the first word of an operator here. To the tree, `a LIKE b` is the same.
+    fn is_sounds_like(&self, index: usize) -> bool {
+        let words_before_names = [
+            "SELECT", "DISTINCT", "ALL", "BY", "WHERE", "ON", "AND", "OR", "NOT", "HAVING",
+        ];
+        self.is_word(index, "SOUNDS")
+            && self.is_word(index + 1, "LIKE")
+            && index
+                .checked_sub(1)
+                .is_some_and(|before| match self.tokens[before].kind {
+                    TokenKind::Word => !words_before_names.iter().any(|word| self.is_word(before, word)),
+                    kind => matches!(
+                        kind,
+                        TokenKind::QuotedName | TokenKind::String | TokenKind::Number | TokenKind::RightParen
+                    ),
+                })
     }
 
     /// Nodes that can be piled up in the tree.
@@ -364,8 +401,8 @@ fn piles_up(word: &[u8]) -> bool {
         .any(|entry| word.eq_ignore_ascii_case(entry.as_bytes()))
 }
 
-/// Operators that bind in the tree as they do in the server. `||` is OR or concatenation by `sql_mode`, `!` and `:=`
-/// bind otherwise than the parser has it.
+/// Operators as the parser has them. `||` is OR or concatenation by `sql_mode`. `!` binds as closely as `~`, for which it stands;
+/// `:=` binds otherwise than the parser has it, and no condition that has one is followed.
 fn operator(raw: &str) -> Result<TreeToken, String> {
     Ok(match raw {
         "=" => TreeToken::Eq,
@@ -383,7 +420,8 @@ fn operator(raw: &str) -> Result<TreeToken, String> {
         "&" => TreeToken::Ampersand,
         "|" => TreeToken::Pipe,
         "^" => TreeToken::Caret,
-        "~" => TreeToken::Tilde,
+        "~" | "!" => TreeToken::Tilde,
+        ":=" => TreeToken::Assignment,
         "<<" => TreeToken::ShiftLeft,
         ">>" => TreeToken::ShiftRight,
         "->" => TreeToken::Arrow,

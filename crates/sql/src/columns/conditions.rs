@@ -2,68 +2,56 @@
 
 use std::ops::Range;
 
-use sqlparser::ast::{BinaryOperator, Expr, Spanned};
+use sqlparser::ast::Expr;
 
 use super::InShards;
-use super::pins::{Beside, Pin, equal_columns_at, pin_at, pin_of_rows};
+use super::conjuncts::{Structure, structure_of};
+use super::pins::{Meaning, Pin, Predicate};
 use super::scope::Surveyor;
 use super::tables::{Owner, Tables};
-use crate::parse::{offset, same_but_for_case};
+
+/// A table that a condition limits, and the predicates of which one holds for each of its rows.
+type Limited = (usize, Vec<Pin>);
 
 impl Surveyor<'_> {
     /// Reads a condition that limits the rows of these tables, or of all.
     pub(super) fn condition(&mut self, condition: &Expr, limits: Option<&Range<usize>>, tables: &mut Tables) {
-        for conjunct in terms_of(condition, &BinaryOperator::And) {
-            self.conjunct(conjunct, limits, tables);
-        }
-    }
-
-    fn conjunct(&mut self, conjunct: &Expr, limits: Option<&Range<usize>>, tables: &mut Tables) {
-        if let Some((index, pins)) = self.pins(conjunct, tables) {
-            return self.pin(index, pins, limits, tables);
-        }
-        if let Some((one, other)) = self.linked(conjunct, tables) {
-            match other {
-                Some(other) => tables.link(one, other, limits),
-                None if limits.is_none_or(|limits| limits.contains(&one)) => tables.all[one].pinned = true,
-                None => {}
-            }
-        }
-    }
-
-    /// The one table that a predicate limits to keys: `key = 5`, or several such predicates of which one must hold.
-    fn pins(&mut self, conjunct: &Expr, tables: &Tables) -> Option<(usize, Vec<Pin>)> {
-        let absent = self.question.in_shards == InShards::Absent;
-        let terms = terms_of(conjunct, &BinaryOperator::Or);
-        let beside = match terms.len() {
-            1 => Beside::And,
-            // What takes the predicates' place would have to be one.
-            _ if absent => return None,
-            _ => Beside::Or,
-        };
-        let key = self.question.key_column;
-        let read = |term: &&Expr| {
-            let start = offset(term.span().start)?;
-            let pin = match term {
-                Expr::BinaryOp { op, .. } if is_equality(op) => pin_at(self.reading, start, beside),
-                Expr::InList { negated: false, .. } | Expr::Between { negated: false, .. } => {
-                    pin_at(self.reading, start, beside)
+        match structure_of(condition, self.reading, self.question.key_column) {
+            Some(Structure::All(terms)) => {
+                for term in terms {
+                    self.conjunct(term, limits, tables);
                 }
-                _ => None,
-            };
-            let of_rows = || pin_of_rows(self.reading, start, key).filter(|_| !absent);
-            pin.filter(|pin| same_but_for_case(pin.names[0].as_bytes(), key))
-                .or_else(of_rows)
-        };
-        let pins: Vec<Pin> = terms.iter().map(read).collect::<Option<_>>()?;
-        let mut owners = pins
-            .iter()
-            .map(|pin| self.pinned_table(pin, tables))
-            .collect::<Vec<_>>();
-        owners.dedup();
-        match owners[..] {
-            [Some(index)] => Some((index, pins)),
-            _ => None,
+            }
+            Some(term) => self.conjunct(term, limits, tables),
+            None => {}
+        }
+    }
+
+    fn conjunct(
+        &mut self,
+        conjunct: Structure<Predicate>,
+        limits: Option<&Range<usize>>,
+        tables: &mut Tables,
+    ) {
+        let absent = self.question.in_shards == InShards::Absent;
+        match conjunct {
+            // Where the column is absent, `1=1` takes the place of a predicate, so it must say nothing else.
+            Structure::Predicate(predicate) if absent && predicate.place.columns.len() > 1 => {}
+            Structure::Predicate(predicate) => match predicate.meaning {
+                Meaning::Pin(pin) => {
+                    if let Some(index) = self.pinned_table(&pin, tables) {
+                        self.pin(index, vec![pin], limits, tables);
+                    }
+                }
+                Meaning::Link(columns) => self.link(&columns, limits, tables),
+            },
+            Structure::Any(_) if absent => {}
+            Structure::Any(terms) => {
+                for (index, pins) in limited_by_any(terms, tables) {
+                    self.pin(index, pins, limits, tables);
+                }
+            }
+            Structure::All(_) | Structure::Other => {}
         }
     }
 
@@ -81,39 +69,35 @@ impl Surveyor<'_> {
         self.finding.pins.extend(joined(pins));
     }
 
-    /// The table whose key is compared with that of another one, and that one if it is of the same FROM; a table of a select
-    /// around counts if it is pinned.
-    fn linked(&self, conjunct: &Expr, tables: &Tables) -> Option<(usize, Option<usize>)> {
-        if self.question.in_shards == InShards::Absent {
-            return None;
-        }
-        let Expr::BinaryOp { op, .. } = conjunct else {
-            return None;
-        };
-        let start = offset(conjunct.span().start).filter(|_| is_equality(op))?;
-        let columns = equal_columns_at(self.reading, start)?;
-        let is_key = |names: &Vec<String>| same_but_for_case(names[0].as_bytes(), self.question.key_column);
-        if !columns.iter().all(is_key) {
-            return None;
-        }
+    /// Two tables whose keys are compared, or one whose key is compared with that of a pinned table of a select around.
+    fn link(&self, columns: &[Vec<String>; 2], limits: Option<&Range<usize>>, tables: &mut Tables) {
+        let is_limited = |one: usize| limits.is_none_or(|limits| limits.contains(&one));
         match columns.each_ref().map(|names| tables.owner(names)) {
-            [Owner::Table(one), Owner::Table(other)] => Some((one, Some(other))),
-            [Owner::Table(one), Owner::Elsewhere] if self.is_pinned_around(&columns[1]) => Some((one, None)),
-            [Owner::Elsewhere, Owner::Table(one)] if self.is_pinned_around(&columns[0]) => Some((one, None)),
-            _ => None,
+            [Owner::Table(one), Owner::Table(other)] => tables.link(one, other, limits),
+            [Owner::Table(one), Owner::Elsewhere]
+                if is_limited(one) && self.is_pinned_around(&columns[1]) =>
+            {
+                tables.all[one].pinned = true;
+            }
+            [Owner::Elsewhere, Owner::Table(one)]
+                if is_limited(one) && self.is_pinned_around(&columns[0]) =>
+            {
+                tables.all[one].pinned = true;
+            }
+            _ => {}
         }
     }
 
+    /// True if the column can only belong to pinned tables of the selects around. The innermost need not be the owner: a
+    /// derived table sees nothing of its own FROM.
     fn is_pinned_around(&self, names: &[String]) -> bool {
-        let mut owners = self
-            .outer
-            .iter()
-            .rev()
-            .map(|tables| (tables, tables.owner(names)));
-        match owners.find(|(_, owner)| *owner != Owner::Elsewhere) {
-            Some((tables, Owner::Table(index))) => tables.all[index].logical && tables.all[index].pinned,
-            _ => false,
-        }
+        let owners = self.outer.iter().map(|tables| (tables, tables.owner(names)));
+        let mut owners = owners.filter(|(_, owner)| *owner != Owner::Elsewhere).peekable();
+        let is_pinned = |(tables, owner): (&Tables, Owner)| match owner {
+            Owner::Table(index) => tables.all[index].logical && tables.all[index].pinned,
+            Owner::Elsewhere | Owner::Unknown => false,
+        };
+        owners.peek().is_some() && owners.all(is_pinned)
     }
 
     /// The one table of the scope that the pin's column belongs to.
@@ -138,8 +122,42 @@ impl Surveyor<'_> {
     }
 }
 
-fn is_equality(operator: &BinaryOperator) -> bool {
-    matches!(operator, BinaryOperator::Eq | BinaryOperator::Spaceship)
+/// The tables that each of these terms limits: one of them holds for a row that counts.
+fn limited_by_any(terms: Vec<Structure<Predicate>>, tables: &Tables) -> Vec<Limited> {
+    let mut terms = terms.into_iter().map(|term| limited_by(term, tables));
+    let mut limited = terms.next().unwrap_or_default();
+    for mut others in terms {
+        limited.retain_mut(|(index, pins)| {
+            let other = others.iter_mut().find(|other| other.0 == *index);
+            other.map(|other| pins.append(&mut other.1)).is_some()
+        });
+    }
+    limited
+}
+
+/// The tables that a term limits, each once.
+fn limited_by(term: Structure<Predicate>, tables: &Tables) -> Vec<Limited> {
+    match term {
+        Structure::Predicate(Predicate {
+            meaning: Meaning::Pin(pin),
+            ..
+        }) => match tables.owner(&pin.names) {
+            Owner::Table(index) if tables.all[index].logical => vec![(index, vec![pin])],
+            _ => Vec::new(),
+        },
+        Structure::All(terms) => {
+            let mut limited: Vec<Limited> = Vec::new();
+            for (index, pins) in terms.into_iter().flat_map(|term| limited_by(term, tables)) {
+                // Any of the predicates on a table will do.
+                if limited.iter().all(|known| known.0 != index) {
+                    limited.push((index, pins));
+                }
+            }
+            limited
+        }
+        Structure::Any(terms) => limited_by_any(terms, tables),
+        Structure::Predicate(_) | Structure::Other => Vec::new(),
+    }
 }
 
 /// Predicates of which one must hold, as one with all their literals.
@@ -153,20 +171,4 @@ fn joined(mut pins: Vec<Pin>) -> Option<Pin> {
     pin.span.end = last;
     pin.literals = literals;
     Some(pin)
-}
-
-/// The terms that stand between these operators at the top level, parentheses removed; in the order of the text.
-fn terms_of<'e>(condition: &'e Expr, operator: &BinaryOperator) -> Vec<&'e Expr> {
-    let mut terms = Vec::new();
-    let mut open = vec![condition];
-    while let Some(term) = open.pop() {
-        match term {
-            Expr::Nested(inner) => open.push(inner),
-            Expr::BinaryOp { left, op, right } if op == operator => {
-                open.extend([right.as_ref(), left.as_ref()])
-            }
-            other => terms.push(other),
-        }
-    }
-    terms
 }

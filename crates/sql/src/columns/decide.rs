@@ -46,10 +46,7 @@ fn is_setting(text: &[u8], mode: LexMode) -> bool {
 
 /// False if no name, and no text that the server is given to run, can mean the logical schema.
 fn may_concern(text: &[u8], question: &ColumnQuestion<'_>) -> bool {
-    let session_is_logical = question
-        .session_schema
-        .is_some_and(|schema| same_but_for_case(schema.as_bytes(), question.logical_schema));
-    if session_is_logical {
+    if session_is_logical(question) {
         return true;
     }
     let is_dynamic = dynamic::runs_text(text, question.mode);
@@ -67,6 +64,12 @@ fn may_concern(text: &[u8], question: &ColumnQuestion<'_>) -> bool {
         _ => false,
     };
     Lexer::new(text, question.mode).any(can_mean)
+}
+
+fn session_is_logical(question: &ColumnQuestion<'_>) -> bool {
+    question
+        .session_schema
+        .is_some_and(|schema| same_but_for_case(schema.as_bytes(), question.logical_schema))
 }
 
 fn contains(bytes: &[u8], name: &str) -> bool {
@@ -108,6 +111,11 @@ fn decide_reading(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Resul
 
 fn by_tree(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Result<ColumnAnswer, String> {
     let finding = reading.with_tree(|statement| survey(statement, reading, question))??;
+    if let Some(problem) = finding.problems.first().filter(|_| finding.overlooks)
+        && session_is_logical(question)
+    {
+        return Err(problem.clone());
+    }
     if finding.logical_tables.is_empty() {
         let qualifies = schema::references(reading.text, question.mode)
             .iter()
@@ -151,8 +159,9 @@ fn concluded(
             table.name
         ));
     }
-    let sets: Vec<Vec<KeyValue>> = finding.pins.iter().map(|pin| pin.value_set()).collect();
-    if !alike(&sets) {
+    // A shard whose tables lack the column cannot tell the rows of its keys apart.
+    let sets = || finding.pins.iter().map(Pin::value_set).collect::<Vec<_>>();
+    if absent && !alike(&sets()) {
         return Err(format!("predicates on {column} name different keys"));
     }
     if absent && let Some(mention) = mention {

@@ -2,17 +2,14 @@
 
 use std::ops::Range;
 
-use sqlparser::ast::{
-    Expr, Join, JoinOperator, SelectItem, SetExpr, Spanned, Statement, TableFactor, TableWithJoins,
-};
-
 use super::calls::{check_calls, check_tokens};
 use super::lists::{List, elements, list_at};
 use super::pins::{literal_at, push_distinct};
+use super::projected::{Projected, projected};
 use super::scope::survey;
 use super::{ColumnAnswer, ColumnQuestion, InShards, KeyLiteral, KeyRole, KeyUse};
 use crate::lex::{Token, TokenKind};
-use crate::parse::{Reading, offset, same_but_for_case};
+use crate::parse::{Reading, same_but_for_case};
 use crate::rewrite::Edit;
 use crate::schema::{self, InsertTarget, Naming};
 
@@ -87,6 +84,10 @@ fn new_rows(
         return Err(format!("{column} is used behind the rows"));
     }
     check_calls(reading, at..reading.tokens.len())?;
+    if question.in_shards == InShards::Absent {
+        check_absent(reading, target.end..at, column)?;
+        check_behind_absent(reading, at)?;
+    }
     let neutralised = match question.in_shards {
         InShards::Present => Vec::new(),
         InShards::Absent => {
@@ -101,6 +102,33 @@ fn new_rows(
         tables: vec![target.name().to_owned()],
         needs_visible_key: false,
     }))
+}
+
+/// Where the tables on the shards lack the column, it can be named only in the column list.
+fn check_absent(reading: &Reading<'_>, rows: Range<usize>, column: &str) -> Result<(), String> {
+    let names = rows.filter(|&index| reading.is_name(&reading.tokens[index], column));
+    if names.count() == 1 {
+        return Ok(());
+    }
+    Err(format!(
+        "a value is read from {column}, and the tables on the shards lack it"
+    ))
+}
+
+/// Behind the rows, `*` would lack the column.
+fn check_behind_absent(reading: &Reading<'_>, from: usize) -> Result<(), String> {
+    let returning = (from..reading.tokens.len()).find(|&index| reading.is_word(index, "RETURNING"));
+    let is_all = |index: usize| {
+        let opens = [TokenKind::Comma, TokenKind::Dot]
+            .into_iter()
+            .any(|kind| reading.is_kind(index - 1, kind));
+        reading.tokens[index].is_operator(reading.text, "*")
+            && (opens || reading.is_word(index - 1, "RETURNING"))
+    };
+    if returning.is_some_and(|from| (from + 1..reading.tokens.len()).any(is_all)) {
+        return Err("`*` would lack the key column, which the tables on the shards do not have".to_owned());
+    }
+    Ok(())
 }
 
 /// The column list, and the index behind it.
@@ -193,7 +221,10 @@ fn assigned_row(
                 "nothing but {column} is set, which the tables on the shards lack"
             ));
         }
-        InShards::Absent => removal(reading, &assignments, place)?,
+        InShards::Absent => {
+            check_behind_absent(reading, end)?;
+            removal(reading, &assignments, place)?
+        }
     };
     Ok(ColumnAnswer::Keys(KeyUse {
         values: vec![literal],
@@ -202,6 +233,27 @@ fn assigned_row(
         tables: vec![target.name().to_owned()],
         needs_visible_key: false,
     }))
+}
+
+/// Behind the rows of a query, nothing reads a table: no subquery, and no FROM that goes on behind an alias `returning`.
+fn check_behind_query(reading: &Reading<'_>, from: usize) -> Result<(), String> {
+    let reads = |index: usize| {
+        [
+            "SELECT",
+            "TABLE",
+            "WITH",
+            "FROM",
+            "JOIN",
+            "STRAIGHT_JOIN",
+            "WHERE",
+        ]
+        .iter()
+        .any(|word| reading.is_word(index, word))
+    };
+    if reading.is_kind(from + 1, TokenKind::Comma) || (from..reading.tokens.len()).any(reads) {
+        return Err("what stands behind the rows of the INSERT … SELECT is not followed".to_owned());
+    }
+    Ok(())
 }
 
 /// `INSERT INTO t (tenant, a) SELECT tenant, a FROM s WHERE tenant = 5`: the rows are read and written inside one key.
@@ -223,6 +275,7 @@ fn rows_of_query(
         return Err(format!("{column} is used behind the rows"));
     }
     check_calls(reading, end..reading.tokens.len())?;
+    check_behind_query(reading, end)?;
     let query = reading.part(at..end);
     check_tokens(&query, question)?;
     let (finding, written) = query.with_tree(|statement| {
@@ -239,12 +292,11 @@ fn rows_of_query(
     for literal in finding.pins.into_iter().flat_map(|pin| pin.literals) {
         push_distinct(&mut read, literal);
     }
-    let literal = match (written, read.as_slice()) {
-        (Some(Projected::Key), [literal]) => literal.clone(),
-        (Some(Projected::Literal(literal)), []) => literal,
-        (Some(Projected::Literal(literal)), [read]) if literal.value.may_be(&read.value) => literal,
+    match written {
+        Some(Projected::Key) if !read.is_empty() => {}
+        Some(Projected::Literal(literal)) => push_distinct(&mut read, literal),
         _ => return Err(elsewhere()),
-    };
+    }
     let mut tables: Vec<String> = finding
         .logical_tables
         .into_iter()
@@ -254,72 +306,12 @@ fn rows_of_query(
     tables.sort_unstable();
     tables.dedup();
     Ok(ColumnAnswer::Keys(KeyUse {
-        values: vec![literal],
+        values: read,
         role: KeyRole::NewRows,
         neutralised: Vec::new(),
         tables,
         needs_visible_key: finding.natural,
     }))
-}
-
-/// What a SELECT puts into a column.
-enum Projected {
-    Literal(KeyLiteral),
-    /// The key column of its tables, none of whose rows are missing.
-    Key,
-}
-
-fn projected(
-    statement: &Statement,
-    query: &Reading<'_>,
-    question: &ColumnQuestion<'_>,
-    place: usize,
-) -> Option<Projected> {
-    let Statement::Query(tree) = statement else {
-        return None;
-    };
-    let SetExpr::Select(select) = &*tree.body else {
-        return None;
-    };
-    let items = select.projection.iter().map(|item| match item {
-        SelectItem::UnnamedExpr(expression) | SelectItem::ExprWithAlias { expr: expression, .. } => {
-            Some(expression)
-        }
-        _ => None,
-    });
-    let items: Vec<&Expr> = items.collect::<Option<_>>()?;
-    let item = items.get(place)?;
-    let name = match item {
-        Expr::Identifier(name) => Some(name),
-        Expr::CompoundIdentifier(names) => names.last(),
-        _ => None,
-    };
-    let Some(name) = name else {
-        let first = query.index_at(offset(item.span().start)?)?;
-        // The span of a number leaves out its sign.
-        let first = first
-            - usize::from(matches!(item, Expr::UnaryOp { .. }) && query.is_kind(first, TokenKind::Number));
-        let (literal, end) = literal_at(query, first)?;
-        let is_whole = query.is_kind(end, TokenKind::Comma)
-            || query.is_word(end, "FROM")
-            || query.is_word(end, "AS")
-            || end == query.tokens.len();
-        return is_whole.then_some(Projected::Literal(literal));
-    };
-    let is_plain = |factor: &TableFactor| matches!(factor, TableFactor::Table { .. });
-    let is_inner = |join: &Join| {
-        let inner = matches!(
-            join.join_operator,
-            JoinOperator::Join(_)
-                | JoinOperator::Inner(_)
-                | JoinOperator::CrossJoin(_)
-                | JoinOperator::StraightJoin(_)
-        );
-        inner && is_plain(&join.relation)
-    };
-    let is_whole = |from: &TableWithJoins| is_plain(&from.relation) && from.joins.iter().all(is_inner);
-    let is_key = same_but_for_case(name.value.as_bytes(), question.key_column);
-    (is_key && tree.with.is_none() && select.from.iter().all(is_whole)).then_some(Projected::Key)
 }
 
 fn key_of_row(reading: &Reading<'_>, row: &List, width: usize, place: usize) -> Option<KeyLiteral> {

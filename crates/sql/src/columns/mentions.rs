@@ -5,7 +5,7 @@
 //! columns that a list or a set operation gives another name.
 
 use super::lists::list_at;
-use super::pins::{Beside, is_bounded, pin_at, push_distinct};
+use super::pins::{literals_at, push_distinct};
 use super::{ColumnQuestion, KeyLiteral, Mentions};
 use crate::class::StatementClass;
 use crate::dynamic;
@@ -138,8 +138,10 @@ fn chain_start(reading: &Reading<'_>, last: usize) -> usize {
 /// The literals of the predicate whose column begins at `first`: `column = literal`, `literal = column`, `column IN
 /// (literals)`.
 fn literals_of(reading: &Reading<'_>, first: usize) -> Option<Vec<KeyLiteral>> {
-    let predicate_at =
-        |index: usize| pin_at(reading, reading.tokens[index].span.start, Beside::And).map(|pin| pin.literals);
+    let predicate_at = |index: usize| {
+        let (literals, end) = literals_at(reading, index)?;
+        is_bounded(reading, index, end).then_some(literals)
+    };
     predicate_at(first).or_else(|| {
         let equals = first.checked_sub(1)?;
         let is_equality = reading.tokens[equals].is_operator(reading.text, "=");
@@ -170,4 +172,53 @@ fn joins(reading: &Reading<'_>, question: &ColumnQuestion<'_>, first: usize, las
         && reading.is_word(first - 2, "USING")
         && reading.is_kind(last + 1, TokenKind::RightParen);
     equals_next || equals_previous || in_using
+}
+
+/// Words and marks that can stand before a whole predicate.
+const BEFORE: [&str; 3] = ["WHERE", "ON", "AND"];
+/// Words that can stand behind a whole predicate.
+const BEHIND: [&str; 24] = [
+    "AND",
+    "GROUP",
+    "ORDER",
+    "LIMIT",
+    "HAVING",
+    "FOR",
+    "LOCK",
+    "UNION",
+    "EXCEPT",
+    "INTERSECT",
+    "WINDOW",
+    "INTO",
+    "JOIN",
+    "INNER",
+    "CROSS",
+    "LEFT",
+    "RIGHT",
+    "NATURAL",
+    "ON",
+    "SET",
+    "STRAIGHT_JOIN",
+    "WHERE",
+    "RETURNING",
+    "PROCEDURE",
+];
+
+/// True if nothing before `first` or from `end` on can bind closer than the predicate itself.
+fn is_bounded(reading: &Reading<'_>, first: usize, end: usize) -> bool {
+    let is_and = |index: usize| {
+        let token = reading.tokens.get(index);
+        token.is_some_and(|token| token.is_operator(reading.text, "&&"))
+    };
+    let before = first.checked_sub(1).is_some_and(|at| {
+        reading.is_kind(at, TokenKind::LeftParen)
+            || is_and(at)
+            || BEFORE.iter().any(|word| reading.is_word(at, word))
+    });
+    let behind = end >= reading.tokens.len()
+        || reading.is_kind(end, TokenKind::RightParen)
+        || reading.is_kind(end, TokenKind::Comma)
+        || is_and(end)
+        || BEHIND.iter().any(|word| reading.is_word(end, word));
+    before && behind
 }

@@ -1,9 +1,28 @@
-//! `column = literal`, `column IN (literals)` and their kin, and `column = column`, read from tokens.
+//! Predicates on the key, read from tokens: `column = literal`, `column IN (literals)` and their kin, and `column = column`.
 
+use std::ops::Range;
+
+use super::conjuncts::Place;
 use super::lists::list_at;
 use super::{KeyLiteral, KeyValue};
 use crate::lex::{Span, Token, TokenKind, identifier, string_value};
 use crate::parse::{Reading, same_but_for_case};
+
+/// A predicate on the key, and where it stands.
+#[derive(Debug)]
+pub(super) struct Predicate {
+    pub(super) place: Place,
+    pub(super) meaning: Meaning,
+}
+
+/// What a predicate says of the key.
+#[derive(Debug)]
+pub(super) enum Meaning {
+    /// It is one of these values.
+    Pin(Pin),
+    /// Two tables have the same; the names of its columns.
+    Link([Vec<String>; 2]),
+}
 
 /// A predicate that limits a table to keys.
 #[derive(Clone, Debug)]
@@ -36,128 +55,150 @@ pub(super) fn push_distinct(values: &mut Vec<KeyLiteral>, literal: KeyLiteral) {
     }
 }
 
-/// Words and marks that can stand before a whole predicate.
-const BEFORE: [&str; 3] = ["WHERE", "ON", "AND"];
-/// Words that can stand behind a whole predicate.
-const BEHIND: [&str; 24] = [
-    "AND",
-    "GROUP",
-    "ORDER",
-    "LIMIT",
-    "HAVING",
-    "FOR",
-    "LOCK",
-    "UNION",
-    "EXCEPT",
-    "INTERSECT",
-    "WINDOW",
-    "INTO",
-    "JOIN",
-    "INNER",
-    "CROSS",
-    "LEFT",
-    "RIGHT",
-    "NATURAL",
-    "ON",
-    "SET",
-    "STRAIGHT_JOIN",
-    "WHERE",
-    "RETURNING",
-    "PROCEDURE",
-];
+/// The names of a column, from the column back to its schema, and the index of the first token.
+type Column = (Vec<String>, usize);
 
-/// What a predicate stands beside.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Beside {
-    And,
-    /// It is one of several, any of which may hold.
-    Or,
+/// Columns compared with literals.
+struct Comparison {
+    columns: Vec<Column>,
+    /// Which of the columns is the key.
+    key: usize,
+    /// What the key is compared with.
+    literals: Vec<KeyLiteral>,
+    /// Values, or rows of values, in the text.
+    values: usize,
+    /// The index behind it.
+    end: usize,
 }
 
-/// Reads the predicate whose column or literal begins at byte `offset`; `None` if its tokens are not exactly such a
-/// predicate between marks that bound it.
-pub(super) fn pin_at(reading: &Reading<'_>, offset: usize, beside: Beside) -> Option<Pin> {
-    let first = reading.index_at(offset)?;
-    let (names, literals, end) = if reading.tokens[first].is_name() {
-        column_first(reading, first)?
-    } else {
-        let (literal, at) = literal_at(reading, first)?;
-        if !is_equality(reading, at) {
-            return None;
+/// The predicate on `key` that is all of these tokens.
+pub(super) fn predicate_of(reading: &Reading<'_>, part: Range<usize>, key: &str) -> Option<Predicate> {
+    let is_key = |column: &Column| same_but_for_case(column.0[0].as_bytes(), key);
+    let place_of = |columns: &[Column], values| {
+        let places = columns.iter().map(|column| reading.tokens[column.1].span.start);
+        Place {
+            columns: places.collect(),
+            values,
         }
-        let (names, end) = names_at(reading, at + 1)?;
-        (names, vec![literal], end)
     };
-    let bounded = is_bounded_by(reading, first, end, beside);
+    let left = in_parentheses(reading, part.start, column_at);
+    if let Some((_, at)) = &left
+        && let Some((right, end)) = linked_column(reading, *at)
+    {
+        let columns = [left?.0, right];
+        let is_link = end == part.end && columns.iter().all(is_key);
+        return is_link.then(|| Predicate {
+            place: place_of(&columns, 0),
+            meaning: Meaning::Link(columns.map(|column| column.0)),
+        });
+    }
+    let comparison = match left {
+        Some((column, at)) => comparison_of(reading, column, at)?,
+        None => match in_parentheses(reading, part.start, compared_literal_at) {
+            Some((literal, at)) => {
+                let (column, end) = linked_column(reading, at)?;
+                Comparison {
+                    columns: vec![column],
+                    key: 0,
+                    literals: vec![literal],
+                    values: 1,
+                    end,
+                }
+            }
+            None => rows_at(reading, part.start, is_key)?,
+        },
+    };
+    let place = place_of(&comparison.columns, comparison.values);
+    let column = comparison.columns.into_iter().nth(comparison.key)?;
+    let is_pin = comparison.end == part.end && is_key(&column);
     let span = Span {
-        start: reading.tokens[first].span.start,
-        end: reading.tokens[end - 1].span.end,
+        start: reading.tokens[part.start].span.start,
+        end: reading.tokens[part.end - 1].span.end,
     };
-    bounded.then_some(Pin {
-        span,
-        literals,
-        names,
+    is_pin.then_some(Predicate {
+        place,
+        meaning: Meaning::Pin(Pin {
+            span,
+            literals: comparison.literals,
+            names: column.0,
+        }),
     })
 }
 
-fn column_first(reading: &Reading<'_>, first: usize) -> Option<(Vec<String>, Vec<KeyLiteral>, usize)> {
-    let (names, at) = names_at(reading, first)?;
+/// The literals of the predicate whose first token is this one, of one column, and the index behind it.
+pub(super) fn literals_at(reading: &Reading<'_>, first: usize) -> Option<(Vec<KeyLiteral>, usize)> {
+    if let Some((column, at)) = column_at(reading, first) {
+        let comparison = comparison_of(reading, column, at)?;
+        return Some((comparison.literals, comparison.end));
+    }
+    let (literal, at) = compared_literal_at(reading, first)?;
+    let (_, end) = linked_column(reading, at)?;
+    Some((vec![literal], end))
+}
+
+/// What stands at token `first`, with any parentheses around it, and the index behind the last.
+fn in_parentheses<'r, T>(
+    reading: &Reading<'r>,
+    first: usize,
+    read: impl Fn(&Reading<'r>, usize) -> Option<(T, usize)>,
+) -> Option<(T, usize)> {
+    let is_open = |index: &usize| reading.is_kind(*index, TokenKind::LeftParen);
+    let opened = (first..).take_while(is_open).count();
+    let (inner, end) = read(reading, first + opened)?;
+    let is_closed = (end..end + opened).all(|index| reading.is_kind(index, TokenKind::RightParen));
+    is_closed.then_some((inner, end + opened))
+}
+
+pub(super) fn column_at(reading: &Reading<'_>, first: usize) -> Option<(Column, usize)> {
+    let (names, end) = names_at(reading, first)?;
+    Some(((names, first), end))
+}
+
+/// `= column`
+fn linked_column(reading: &Reading<'_>, at: usize) -> Option<(Column, usize)> {
+    is_equality(reading, at).then(|| in_parentheses(reading, at + 1, column_at))?
+}
+
+/// `= literal`, `BETWEEN literal AND` the same, `IN (literals)` behind a column.
+fn comparison_of(reading: &Reading<'_>, column: Column, at: usize) -> Option<Comparison> {
+    let literal = |index| in_parentheses(reading, index, compared_literal_at);
+    let comparison = |literals, values, end| Comparison {
+        columns: vec![column],
+        key: 0,
+        literals,
+        values,
+        end,
+    };
     if is_equality(reading, at) {
-        let (literal, end) = literal_at(reading, at + 1)?;
-        return Some((names, vec![literal], end));
+        let (literal, end) = literal(at + 1)?;
+        return Some(comparison(vec![literal], 1, end));
     }
     if reading.is_word(at, "BETWEEN") {
-        let (low, and) = literal_at(reading, at + 1)?;
-        let (high, end) = literal_at(reading, and + 1).filter(|_| reading.is_word(and, "AND"))?;
-        return low.value.may_be(&high.value).then(|| (names, vec![low], end));
+        let (low, and) = literal(at + 1)?;
+        let (high, end) = literal(and + 1).filter(|_| reading.is_word(and, "AND"))?;
+        let is_one = low.value.may_be(&high.value);
+        return is_one.then(|| comparison(vec![low], 2, end));
     }
-    if !reading.is_word(at, "IN") || !reading.is_kind(at + 1, TokenKind::LeftParen) {
-        return None;
-    }
-    let mut literals = Vec::new();
-    let mut next = at + 2;
-    loop {
-        let (literal, end) = literal_at(reading, next)?;
-        literals.push(literal);
-        next = end + 1;
-        match reading.tokens.get(end)?.kind {
-            TokenKind::Comma => {}
-            TokenKind::RightParen => return Some((names, literals, next)),
-            _ => return None,
-        }
-    }
+    let (elements, end) = list_at(reading, at + 1).filter(|_| reading.is_word(at, "IN"))?;
+    let literals = elements.into_iter().map(|element| {
+        let (literal, end) = literal(element.start)?;
+        (end == element.end).then_some(literal)
+    });
+    let literals = literals.collect::<Option<Vec<_>>>()?;
+    let values = literals.len();
+    Some(comparison(literals, values, end))
 }
 
-/// `=`, or `<=>`, which is the same for what is not NULL.
-fn is_equality(reading: &Reading<'_>, at: usize) -> bool {
-    let is = |token: &Token| {
-        ["=", "<=>"]
-            .iter()
-            .any(|operator| token.is_operator(reading.text, operator))
-    };
-    reading.tokens.get(at).is_some_and(is)
-}
-
-/// The columns of `a.key = b.key` whose first name begins at byte `offset`.
-pub(super) fn equal_columns_at(reading: &Reading<'_>, offset: usize) -> Option<[Vec<String>; 2]> {
-    let first = reading.index_at(offset)?;
-    let (left, at) = names_at(reading, first)?;
-    let (right, end) = names_at(reading, at + 1).filter(|_| is_equality(reading, at))?;
-    is_bounded(reading, first, end).then_some([left, right])
-}
-
-/// `(key, …) = (literal, …)` and `(key, …) IN ((literal, …), …)`, whose first column begins at byte `offset`: what they say
-/// of `key`.
-pub(super) fn pin_of_rows(reading: &Reading<'_>, offset: usize, key: &str) -> Option<Pin> {
-    let first = reading.index_at(offset)?.checked_sub(1)?;
+/// `(key, …) = (literal, …)` and `(key, …) IN ((literal, …), …)`
+fn rows_at(reading: &Reading<'_>, first: usize, is_key: impl Fn(&Column) -> bool) -> Option<Comparison> {
     let (columns, at) = list_at(reading, first)?;
-    let names = columns.iter().map(|column| {
-        let (names, end) = names_at(reading, column.start)?;
+    let columns = columns.into_iter().map(|column| {
+        let (names, end) = in_parentheses(reading, column.start, column_at)?;
         (end == column.end).then_some(names)
     });
-    let names: Vec<Vec<String>> = names.collect::<Option<_>>()?;
-    let mut places = (0..names.len()).filter(|&place| same_but_for_case(names[place][0].as_bytes(), key));
-    let (place, None) = (places.next()?, places.next()) else {
+    let columns: Vec<Column> = columns.collect::<Option<_>>()?;
+    let mut places = (0..columns.len()).filter(|&place| is_key(&columns[place]));
+    let (key, None) = (places.next()?, places.next()) else {
         return None;
     };
     let (rows, end) = if is_equality(reading, at) {
@@ -172,21 +213,29 @@ pub(super) fn pin_of_rows(reading: &Reading<'_>, offset: usize, key: &str) -> Op
             return None;
         }
         let value = values
-            .get(place)
-            .filter(|_| end == row.end && values.len() == names.len())?;
-        let (literal, end) = literal_at(reading, value.start)?;
+            .get(key)
+            .filter(|_| end == row.end && values.len() == columns.len())?;
+        let (literal, end) = in_parentheses(reading, value.start, compared_literal_at)?;
         (end == value.end).then_some(literal)
     });
     let literals = literals.collect::<Option<Vec<_>>>()?;
-    let span = Span {
-        start: reading.tokens[first].span.start,
-        end: reading.tokens[end - 1].span.end,
-    };
-    is_bounded(reading, first, end).then(|| Pin {
-        span,
+    Some(Comparison {
+        columns,
+        key,
         literals,
-        names: names[place].clone(),
+        values: rows.len(),
+        end,
     })
+}
+
+/// `=`, or `<=>`, which is the same for what is not NULL.
+fn is_equality(reading: &Reading<'_>, at: usize) -> bool {
+    let is = |token: &Token| {
+        ["=", "<=>"]
+            .iter()
+            .any(|operator| token.is_operator(reading.text, operator))
+    };
+    reading.tokens.get(at).is_some_and(is)
 }
 
 fn names_at(reading: &Reading<'_>, first: usize) -> Option<(Vec<String>, usize)> {
@@ -206,74 +255,79 @@ fn names_at(reading: &Reading<'_>, first: usize) -> Option<(Vec<String>, usize)>
     (names.len() <= 3).then_some((names, at))
 }
 
+/// A literal that the key is compared with: also a decimal without a fraction, which every server compares as the integer. As a
+/// new value it may be stored with its fraction.
+fn compared_literal_at(reading: &Reading<'_>, first: usize) -> Option<(KeyLiteral, usize)> {
+    literal_at(reading, first).or_else(|| number_at(reading, first, without_fraction))
+}
+
+fn without_fraction(digits: &str) -> Option<&str> {
+    let (whole, fraction) = digits.split_once('.')?;
+    fraction.bytes().all(|digit| digit == b'0').then_some(whole)
+}
+
 /// A plain string or integer, or a `?` that stands for one, and the index behind it.
 pub(super) fn literal_at(reading: &Reading<'_>, first: usize) -> Option<(KeyLiteral, usize)> {
     let token = reading.tokens.get(first)?;
-    if token.kind == TokenKind::String {
-        let value = string_value(token, reading.text, reading.mode)?;
-        let value = KeyValue::Text(String::from_utf8(value.into_owned()).ok()?);
-        return Some((
-            KeyLiteral {
-                value,
-                span: token.span,
-            },
-            first + 1,
-        ));
+    let literal = |value| KeyLiteral {
+        value,
+        span: token.span,
+    };
+    match token.kind {
+        TokenKind::String => {
+            let value = KeyValue::Text(text_of(reading, token)?);
+            Some((literal(value), first + 1))
+        }
+        // An introducer that changes neither these characters nor how they compare.
+        TokenKind::Introducer if is_plain_introducer(token.span.of(reading.text)) => {
+            let string = reading.tokens.get(first + 1)?;
+            let is_string = string.kind == TokenKind::String;
+            let value = text_of(reading, string).filter(|text| is_string && text.is_ascii())?;
+            let span = Span {
+                start: token.span.start,
+                end: string.span.end,
+            };
+            let value = KeyValue::Text(value);
+            Some((KeyLiteral { value, span }, first + 2))
+        }
+        TokenKind::Placeholder => Some((literal(reading.bound(token)?), first + 1)),
+        // Decimals, floats and `0x…` compare otherwise than integers do.
+        _ => number_at(reading, first, |digits| Some(digits)),
     }
-    if token.kind == TokenKind::Placeholder {
-        let value = reading.bound(token)?;
-        return Some((
-            KeyLiteral {
-                value,
-                span: token.span,
-            },
-            first + 1,
-        ));
-    }
-    let negative = token.is_operator(reading.text, "-");
-    let at = first + usize::from(negative);
+}
+
+fn text_of(reading: &Reading<'_>, string: &Token) -> Option<String> {
+    let value = string_value(string, reading.text, reading.mode)?;
+    String::from_utf8(value.into_owned()).ok()
+}
+
+fn is_plain_introducer(introducer: &[u8]) -> bool {
+    let plain: [&[u8]; 3] = [b"_utf8mb4", b"_utf8mb3", b"_utf8"];
+    plain.iter().any(|known| introducer.eq_ignore_ascii_case(known))
+}
+
+/// A number with or without a sign; `whole` gives its digits.
+fn number_at(
+    reading: &Reading<'_>,
+    first: usize,
+    whole: impl for<'d> Fn(&'d str) -> Option<&'d str>,
+) -> Option<(KeyLiteral, usize)> {
+    let token = reading.tokens.get(first)?;
+    let is_negative = token.is_operator(reading.text, "-");
+    let at = first + usize::from(is_negative || token.is_operator(reading.text, "+"));
     let number = reading
         .tokens
         .get(at)
         .filter(|token| token.kind == TokenKind::Number)?;
-    let digits = std::str::from_utf8(number.span.of(reading.text)).ok()?;
-    // Decimals, floats and `0x…` compare otherwise than integers do.
+    let digits = whole(std::str::from_utf8(number.span.of(reading.text)).ok()?)?;
     let magnitude: i128 = digits
         .bytes()
         .all(|b| b.is_ascii_digit())
         .then(|| digits.parse().ok())??;
-    let value = KeyValue::Integer(if negative { -magnitude } else { magnitude });
+    let value = KeyValue::Integer(if is_negative { -magnitude } else { magnitude });
     let span = Span {
         start: token.span.start,
         end: number.span.end,
     };
     Some((KeyLiteral { value, span }, at + 1))
-}
-
-/// True if nothing before `first` or from `end` on can bind closer than the predicate itself.
-pub(super) fn is_bounded(reading: &Reading<'_>, first: usize, end: usize) -> bool {
-    is_bounded_by(reading, first, end, Beside::And)
-}
-
-fn is_bounded_by(reading: &Reading<'_>, first: usize, end: usize, beside: Beside) -> bool {
-    let is_or = |index: usize| beside == Beside::Or && reading.is_word(index, "OR");
-    let is_and = |index: usize| {
-        reading
-            .tokens
-            .get(index)
-            .is_some_and(|t| t.is_operator(reading.text, "&&"))
-    };
-    let before = first.checked_sub(1).is_some_and(|at| {
-        reading.is_kind(at, TokenKind::LeftParen)
-            || is_and(at)
-            || is_or(at)
-            || BEFORE.iter().any(|word| reading.is_word(at, word))
-    });
-    let behind = end >= reading.tokens.len()
-        || reading.is_kind(end, TokenKind::RightParen)
-        || reading.is_kind(end, TokenKind::Comma)
-        || is_and(end)
-        || is_or(end)
-        || BEHIND.iter().any(|word| reading.is_word(end, word));
-    before && behind
 }

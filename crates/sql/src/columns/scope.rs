@@ -3,16 +3,17 @@
 use std::ops::{ControlFlow, Range};
 
 use sqlparser::ast::{
-    AssignmentTarget, Delete, Expr, FromTable, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
-    ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Update,
-    Visit, Visitor,
+    AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Ident, Join, JoinConstraint, JoinOperator,
+    ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins,
+    Update, Visit, Visitor,
 };
 
 use super::common_tables::CommonTables;
 use super::pins::Pin;
 use super::tables::{Side, Table, Tables};
 use super::{ColumnQuestion, InShards};
-use crate::parse::{Reading, same_but_for_case};
+use crate::lex::TokenKind;
+use crate::parse::{Reading, offset, same_but_for_case};
 use crate::schema::Naming;
 
 /// A table of the logical schema.
@@ -31,6 +32,8 @@ pub(super) struct Finding {
     pub(super) pins: Vec<Pin>,
     /// Why no key can be shown to hold; counts only if there are logical tables.
     pub(super) problems: Vec<String>,
+    /// A table may stand where it is not looked for.
+    pub(super) overlooks: bool,
     /// A select list has a `*`.
     pub(super) wildcard: bool,
     /// A NATURAL JOIN is taken to compare the key column.
@@ -50,6 +53,7 @@ pub(super) fn survey(
         question,
         finding: Finding::default(),
         relations: 0,
+        selects: 0,
         handled: 0,
         common: CommonTables::default(),
         outer: Vec::new(),
@@ -62,7 +66,11 @@ pub(super) fn survey(
     }
     let _: ControlFlow<()> = statement.visit(&mut surveyor);
     if surveyor.relations != surveyor.handled {
-        surveyor.problem("a table stands where it is not looked for");
+        surveyor.overlook("a table stands where it is not looked for");
+    }
+    let is_select = |index: &usize| reading.is_word(*index, "SELECT");
+    if surveyor.selects != (0..reading.tokens.len()).filter(is_select).count() {
+        surveyor.overlook("a SELECT stands where it is not looked for");
     }
     Ok(surveyor.finding)
 }
@@ -70,7 +78,7 @@ pub(super) fn survey(
 #[derive(Default)]
 struct Scope<'e> {
     tables: Tables,
-    /// The first table between the commas.
+    /// The first table between the commas, or inside the parentheses.
     first: usize,
     conditions: Vec<Condition<'e>>,
 }
@@ -86,6 +94,7 @@ pub(super) struct Surveyor<'r> {
     pub(super) question: &'r ColumnQuestion<'r>,
     pub(super) finding: Finding,
     relations: usize,
+    selects: usize,
     handled: usize,
     common: CommonTables,
     /// The tables of the selects around, the innermost last.
@@ -110,6 +119,7 @@ impl Visitor for Surveyor<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        self.selects += 1;
         self.select(select);
         ControlFlow::Continue(())
     }
@@ -130,6 +140,11 @@ impl Surveyor<'_> {
         self.finding.problems.push(what.to_owned());
     }
 
+    fn overlook(&mut self, what: &str) {
+        self.problem(what);
+        self.finding.overlooks = true;
+    }
+
     fn set_expression(&mut self, body: &SetExpr) {
         match body {
             SetExpr::Select(_) | SetExpr::Query(_) => {}
@@ -137,7 +152,8 @@ impl Surveyor<'_> {
                 self.set_expression(left);
                 self.set_expression(right);
             }
-            _ => self.problem("a query body other than SELECT is not followed"),
+            SetExpr::Values(_) => self.problem("VALUES in the place of a SELECT is not followed"),
+            _ => self.overlook("a query body other than SELECT is not followed"),
         }
     }
 
@@ -155,10 +171,7 @@ impl Surveyor<'_> {
         if foreign {
             self.problem("a clause of the SELECT is not followed");
         }
-        self.finding.wildcard |= select
-            .projection
-            .iter()
-            .any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
+        self.note_wildcard(&select.projection);
         if let Some(having) = &select.having {
             self.note_mention(having);
         }
@@ -207,6 +220,7 @@ impl Surveyor<'_> {
             }
             None => from,
         };
+        self.note_wildcard(delete.returning.as_deref().unwrap_or_default());
         let mut scope = Scope::default();
         self.from(read, &mut scope);
         scope.everywhere(&delete.selection);
@@ -223,6 +237,46 @@ impl Surveyor<'_> {
             for join in &from.joins {
                 self.join(join, scope);
             }
+        }
+    }
+
+    /// `(a JOIN b ON …)`: a condition inside limits only what is inside.
+    fn nested<'e>(&mut self, nested: &'e TableWithJoins, nullable: bool, scope: &mut Scope<'e>) {
+        let (start, conditions) = (scope.tables.all.len(), scope.conditions.len());
+        let first = std::mem::replace(&mut scope.first, start);
+        // The anchor is a table outside, which no USING inside compares.
+        scope.tables.is_loose |= start > 0 && !nested.joins.is_empty();
+        self.factor(&nested.relation, nullable, scope);
+        for join in &nested.joins {
+            self.join(join, scope);
+        }
+        scope.first = first;
+        let inside = start..scope.tables.all.len();
+        for condition in &mut scope.conditions[conditions..] {
+            condition.limits.get_or_insert_with(|| inside.clone());
+        }
+        if nullable {
+            let tables = scope.tables.all[inside.clone()].iter_mut();
+            tables.for_each(|table| table.nullable = true);
+        }
+    }
+
+    /// Whether parentheses are around the first table of a nested join. Without them, the parser's grouping is not that of
+    /// the server.
+    fn is_in_parentheses(&self, factor: &TableFactor, depth: usize) -> bool {
+        match factor {
+            TableFactor::NestedJoin { table_with_joins, .. } => {
+                self.is_in_parentheses(&table_with_joins.relation, depth + 1)
+            }
+            TableFactor::Table { name, .. } => {
+                let first = name.0.first().and_then(ObjectNamePart::as_ident);
+                let start = first.and_then(|first| self.reading.index_at(offset(first.span.start)?));
+                start.is_some_and(|start| {
+                    start >= depth
+                        && (start - depth..start).all(|at| self.reading.is_kind(at, TokenKind::LeftParen))
+                })
+            }
+            _ => false,
         }
     }
 
@@ -280,8 +334,14 @@ impl Surveyor<'_> {
         scope.tables.joined(left..right, side, shares_key);
     }
 
-    fn factor(&mut self, factor: &TableFactor, nullable: bool, scope: &mut Scope<'_>) {
+    fn factor<'e>(&mut self, factor: &'e TableFactor, nullable: bool, scope: &mut Scope<'e>) {
         match factor {
+            TableFactor::NestedJoin {
+                table_with_joins,
+                alias: None,
+            } if self.question.in_shards == InShards::Present && self.is_in_parentheses(factor, 0) => {
+                self.nested(table_with_joins, nullable, scope);
+            }
             TableFactor::Table {
                 name,
                 alias,
@@ -369,14 +429,24 @@ impl Surveyor<'_> {
         self.outer.push(scope.tables);
     }
 
+    fn note_wildcard(&mut self, items: &[SelectItem]) {
+        self.finding.wildcard |= items
+            .iter()
+            .any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
+    }
+
     fn note_mention(&mut self, condition: &Expr) {
         let mut mention = Mention {
             surveyor: self,
             found: false,
+            assigns: false,
         };
         let _: ControlFlow<()> = condition.visit(&mut mention);
-        let found = mention.found;
+        let Mention { found, assigns, .. } = mention;
         self.finding.condition_mentions_key |= found;
+        if assigns {
+            self.problem("a condition sets a variable, also for rows of other keys");
+        }
     }
 
     fn is_key(&self, ident: &Ident) -> bool {
@@ -387,6 +457,8 @@ impl Surveyor<'_> {
 struct Mention<'s, 'r> {
     surveyor: &'s Surveyor<'r>,
     found: bool,
+    /// It has a `:=`.
+    assigns: bool,
 }
 
 impl Visitor for Mention<'_, '_> {
@@ -394,6 +466,17 @@ impl Visitor for Mention<'_, '_> {
 
     fn pre_visit_ident(&mut self, ident: &Ident) -> ControlFlow<()> {
         self.found |= self.surveyor.is_key(ident);
+        ControlFlow::Continue(())
+    }
+
+    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
+        self.assigns |= matches!(
+            expression,
+            Expr::BinaryOp {
+                op: BinaryOperator::Assignment,
+                ..
+            }
+        );
         ControlFlow::Continue(())
     }
 }

@@ -28,6 +28,10 @@ pub fn reads_no_rows(text: &[u8], question: &ColumnQuestion<'_>) -> bool {
     let hazards = ReadHazards::INTO | ReadHazards::SEQUENCE | ReadHazards::UNKNOWN_FUNCTION;
     reading.class == StatementClass::Select
         && !shape.read_hazards.intersects(hazards)
+        && !reading
+            .tokens
+            .iter()
+            .any(|token| token.is_operator(reading.text, ":="))
         && check_tokens(&reading, question).is_ok()
         && reading.with_tree(|statement| names_no_table(statement, question)) == Ok(true)
 }

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Delete, ObjectName, Query, Statement, Visit, Visitor};
+use sqlparser::ast::{Delete, FromTable, ObjectName, Query, Statement, TableFactor, Visit, Visitor};
 
 use super::{NamedTable, Refusal};
 use crate::class::StatementClass;
@@ -67,12 +67,57 @@ fn of_tree(statement: &Statement) -> Result<Vec<NamedTable>, Refusal> {
         let same = |name: &String| same_but_for_case(name.as_bytes(), &table.table);
         table.schema.is_none() && collector.expressions.iter().any(same)
     };
+    let aliases = targets_by_alias(statement)?;
     found.retain(|table| {
         let dual = table.schema.is_none() && table.table.eq_ignore_ascii_case("dual");
-        !dual && !is_expression(table)
+        !dual && !is_expression(table) && !aliases.contains(&table.span.start)
     });
     found.sort_by_key(|table| table.span);
     Ok(found)
+}
+
+/// Where the targets of `DELETE FROM a USING t a` stand that are aliases of tables behind USING.
+fn targets_by_alias(statement: &Statement) -> Result<Vec<usize>, Refusal> {
+    let Statement::Delete(Delete {
+        from: FromTable::WithFromKeyword(targets) | FromTable::WithoutKeyword(targets),
+        using: Some(using),
+        ..
+    }) = statement
+    else {
+        return Ok(Vec::new());
+    };
+    let mut aliases = Aliases(Vec::new());
+    let _: ControlFlow<()> = using.visit(&mut aliases);
+    let mut found = Vec::new();
+    for target in targets {
+        let TableFactor::Table { name, .. } = &target.relation else {
+            continue;
+        };
+        let target = named(name)?;
+        let same = |alias: &&String| same_but_for_case(alias.as_bytes(), &target.table);
+        match aliases.0.iter().find(same).filter(|_| target.schema.is_none()) {
+            Some(alias) if *alias == target.table => found.push(target.span.start),
+            Some(_) => return Err("an alias is named with other letter case".to_owned()),
+            None => {}
+        }
+    }
+    Ok(found)
+}
+
+struct Aliases(Vec<String>);
+
+impl Visitor for Aliases {
+    type Break = ();
+
+    fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
+        if let TableFactor::Table {
+            alias: Some(alias), ..
+        } = factor
+        {
+            self.0.push(alias.name.value.clone());
+        }
+        ControlFlow::Continue(())
+    }
 }
 
 fn named(name: &ObjectName) -> Result<NamedTable, Refusal> {

@@ -1,7 +1,7 @@
 //! Column finders: statements of several tables and forms that stay inside one key, and those that read no rows.
 
-use shardwright_sql::InShards;
 use shardwright_sql::columns::reads_no_rows;
+use shardwright_sql::{InShards, LexMode, SessionEffects, Shape};
 
 use crate::columns::{answer, question};
 
@@ -168,6 +168,137 @@ fn what_stays_inside_one_key_is_placed() {
     assert_eq!(several, "keys Asia|Europe");
 }
 
+/// All keys of a statement are its keys, whichever table each of them limits. Where the column is absent, a shard cannot tell
+/// the rows of several keys apart.
+#[test]
+fn tables_may_be_limited_to_several_keys() {
+    for (statement, keys) in [
+        (
+            "SELECT n FROM City WHERE Continent='Asia' UNION SELECT n FROM City WHERE Continent='Europe'",
+            "Asia|Europe",
+        ),
+        (
+            "SELECT n FROM City WHERE Continent='Asia' AND Continent='Europe'",
+            "Asia|Europe",
+        ),
+        (
+            "SELECT n FROM City a, City b WHERE a.Continent='Asia' AND b.Continent='Europe'",
+            "Asia|Europe",
+        ),
+        (
+            "SELECT n FROM City a, City b WHERE (a.Continent='Asia' AND b.Continent='Asia' AND n=1) OR (b.Continent='Europe' AND a.Continent='Asia')",
+            "Asia|Europe",
+        ),
+        (
+            "INSERT INTO City (n, Continent) SELECT n, 'Europe' FROM City WHERE Continent='Asia'",
+            "Asia|Europe",
+        ),
+        (
+            "INSERT INTO City (n, Continent) SELECT n, Continent FROM City WHERE Continent IN ('Asia', 'Europe')",
+            "Asia|Europe",
+        ),
+    ] {
+        let found = answer(statement, Some("world"), InShards::Present);
+        assert_eq!(found, format!("keys {keys}"), "{statement}");
+        let found = answer(statement, Some("world"), InShards::Absent);
+        assert!(found.starts_with("undecidable"), "{statement}: {found}");
+    }
+}
+
+/// What follows from the whole condition, in the ways that people write it.
+#[test]
+fn plain_forms_are_placed() {
+    for (statement, keys) in [
+        (
+            "SELECT n FROM City WHERE (Continent='Asia' AND n=1) OR (Continent='Asia' AND n=2)",
+            "Asia",
+        ),
+        ("SELECT n FROM City WHERE (Continent)=(7)", "7"),
+        ("SELECT n FROM City WHERE Continent=+7", "7"),
+        ("SELECT n FROM City WHERE Continent=7.0", "7"),
+        ("SELECT n FROM City WHERE Continent IN ((7), -7.00)", "7|-7"),
+        ("SELECT n FROM City WHERE Continent=_utf8mb4'Asia'", "Asia"),
+        ("SELECT n FROM City WHERE Continent='Asia' AND !n", "Asia"),
+        (
+            "SELECT n FROM City WHERE Continent='Asia' AND n SOUNDS LIKE 'x'",
+            "Asia",
+        ),
+        ("SELECT @a := @a + 1 FROM City WHERE Continent='Asia'", "Asia"),
+        ("DELETE IGNORE FROM City WHERE Continent='Asia'", "Asia"),
+        (
+            "DELETE LOW_PRIORITY QUICK a FROM City a WHERE a.Continent='Asia'",
+            "Asia",
+        ),
+        (
+            "SELECT n FROM (City a JOIN Country b ON a.Continent=b.Continent) WHERE a.Continent='Asia'",
+            "Asia",
+        ),
+        (
+            "SELECT n FROM ((City a JOIN Country b USING (Continent)) JOIN City c USING (Continent)) WHERE a.Continent='Asia'",
+            "Asia",
+        ),
+        (
+            "SELECT n FROM City a LEFT JOIN (Country b JOIN City c ON b.Continent=c.Continent) ON a.Continent=b.Continent WHERE a.Continent='Asia'",
+            "Asia",
+        ),
+        (
+            "SELECT n FROM City WHERE LEFT(n, 1)='a' AND Continent='Asia' AND RIGHT(n, 1)='b'",
+            "Asia",
+        ),
+        (
+            "SELECT n FROM City WHERE d > NOW() - INTERVAL 1 DAY AND CASE WHEN n AND n THEN 1 END AND Continent='Asia'",
+            "Asia",
+        ),
+    ] {
+        let found = answer(statement, Some("world"), InShards::Present);
+        assert_eq!(found, format!("keys {keys}"), "{statement}");
+    }
+}
+
+/// Whatever stands around a predicate, or beside the condition that it stands in, hides it.
+#[test]
+fn what_stands_around_a_predicate_hides_it() {
+    for statement in [
+        "DELETE FROM City WHERE NOT ((Continent, id) IN (('Asia', 1), ('Asia', 2)))",
+        "DELETE FROM City WHERE ((Continent) = ('Asia')) = 0",
+        "DELETE FROM City WHERE ((Continent) = ('Asia')) IS NOT NULL",
+        "DELETE FROM City WHERE ((Continent) = ('Asia')) | 1",
+        "DELETE FROM City WHERE ~((Continent) = ('Asia'))",
+        "DELETE FROM City WHERE !(Continent = 'Asia')",
+        "DELETE FROM City WHERE d > NOW() + INTERVAL 1 AND Continent='Asia' AND 3 DAY",
+        "DELETE FROM City WHERE CASE WHEN n AND Continent='Asia' AND n THEN 0 ELSE 1 END",
+        "DELETE FROM City WHERE @a := 1 AND Continent='Asia'",
+        "DELETE FROM City WHERE (@a := @a + 1) AND Continent='Asia'",
+        "SELECT n FROM City WHERE Continent='Asia' AND n = (SELECT MAX(n) FROM Country WHERE Continent='Asia' XOR 1)",
+        // A derived table does not see the tables beside it: here `a` is the outer one, which has no key.
+        "SELECT 1 FROM (SELECT n AS Continent FROM City WHERE Continent='Asia') a WHERE EXISTS (SELECT 1 FROM City a JOIN          (SELECT * FROM Country u WHERE u.Continent=a.Continent) d WHERE a.Continent='Asia')",
+        // Without parentheses, the server groups joins otherwise than they are read.
+        "SELECT n FROM City a JOIN City b LEFT JOIN City c ON a.Continent=b.Continent ON b.Continent=c.Continent WHERE a.Continent='Asia'",
+        "SELECT n FROM City a LEFT JOIN (City b JOIN City c USING (Continent)) ON a.id=b.id WHERE a.Continent='Asia'",
+        "INSERT INTO City (n, Continent) SELECT 1, 'Asia' ON DUPLICATE KEY UPDATE n=(SELECT MAX(n) FROM City)",
+        "INSERT INTO City (n, Continent) SELECT COUNT(*), Continent FROM City WHERE Continent='Asia'",
+        "INSERT INTO City (n, Continent) SELECT n, Continent FROM City WHERE Continent='Asia' GROUP BY Continent, n WITH ROLLUP",
+        "TABLE City",
+        "SELECT 1 UNION TABLE City",
+    ] {
+        for in_shards in [InShards::Present, InShards::Absent] {
+            let found = answer(statement, Some("world"), in_shards);
+            assert!(found.starts_with("undecidable"), "{statement}: {found}");
+        }
+    }
+    for statement in [
+        "INSERT INTO City (Continent, n) VALUES ('Asia', Continent)",
+        "INSERT INTO City (Continent, n) VALUES ('Asia', 1) RETURNING *",
+        "INSERT INTO City SET Continent='Asia', n=1 RETURNING n, City.*",
+        "DELETE FROM City WHERE Continent='Asia' RETURNING *",
+    ] {
+        let found = answer(statement, Some("world"), InShards::Present);
+        assert_eq!(found, "keys Asia", "{statement}");
+        let found = answer(statement, Some("world"), InShards::Absent);
+        assert!(found.starts_with("undecidable"), "{statement}: {found}");
+    }
+}
+
 #[test]
 fn long_chains_and_long_texts_are_read() {
     let terms = |count: usize, between: &str| vec!["n=1"; count].join(between);
@@ -234,4 +365,33 @@ fn what_reads_no_rows_is_known() {
             "{statement}"
         );
     }
+}
+
+#[test]
+fn hostile_depth_is_refused_quickly() {
+    for (open, close, n) in [
+        ("(", ")", 100_000),
+        ("NOT ", "", 100_000),
+        ("1 AND ", "", 100_000),
+        ("1+", "", 100_000),
+    ] {
+        let statement = format!(
+            "SELECT n FROM world.City WHERE {}1{}",
+            open.repeat(n),
+            close.repeat(n)
+        );
+        let found = answer(&statement, None, InShards::Present);
+        assert!(found.starts_with("undecidable: "), "{open}");
+    }
+    let wide = format!(
+        "SELECT n FROM world.City WHERE Continent='Asia' AND id IN ({}1)",
+        "1,".repeat(20_000)
+    );
+    assert_eq!(answer(&wide, None, InShards::Present), "keys Asia");
+    let long = format!(
+        "SELECT n FROM world.City WHERE Continent='Asia'{}",
+        " AND x=1".repeat(120)
+    );
+    assert_eq!(answer(&long, None, InShards::Present), "keys Asia");
+    assert!(Shape::of(long.as_bytes(), LexMode::default()).effects == SessionEffects::NONE);
 }

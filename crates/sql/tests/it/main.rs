@@ -11,4 +11,5 @@ mod digests;
 mod inside_one_key;
 mod lex;
 mod parameters;
+mod pins;
 mod properties;

@@ -44,7 +44,7 @@ fn parameters_are_keys_when_they_are_bound() {
         (
             "SELECT n FROM City a JOIN City b ON a.Continent = ? WHERE b.Continent = ?",
             "Open",
-            "none",
+            r#"Text("Europe") Integer(7)"#,
         ),
         (
             "SELECT n FROM City WHERE Continent BETWEEN ? AND ?",
