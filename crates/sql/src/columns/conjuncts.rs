@@ -240,8 +240,11 @@ const BEHIND: [&str; 23] = [
     "PROCEDURE",
 ];
 
+/// Behind a dot, a keyword is a name.
 fn is_one_of(reading: &Reading<'_>, index: usize, words: &[&str]) -> bool {
-    reading.is_kind(index, TokenKind::Word) && words.iter().any(|word| reading.is_word(index, word))
+    reading.is_kind(index, TokenKind::Word)
+        && words.iter().any(|word| reading.is_word(index, word))
+        && !reading.is_kind(index.wrapping_sub(1), TokenKind::Dot)
 }
 
 /// The tokens of the WHERE or ON that token `inside` belongs to.
@@ -342,7 +345,7 @@ impl Seams {
     fn of(reading: &Reading<'_>, part: &Range<usize>) -> Self {
         let mut seams = Seams {
             is_foreign: is_one_of(reading, part.start, &["SELECT", "WITH", "VALUES", "TABLE"]),
-            is_enclosed: reading.is_kind(part.start, TokenKind::LeftParen),
+            is_enclosed: part.len() > 1 && reading.is_kind(part.start, TokenKind::LeftParen),
             ..Seams::default()
         };
         let (mut depth, mut cases, mut betweens) = (0_usize, 0_usize, 0_usize);
@@ -362,7 +365,7 @@ impl Seams {
                     _ => {}
                 },
                 TokenKind::Word => {
-                    let is = |word: &str| token.is_word(reading.text, word);
+                    let is = |word: &str| is_one_of(reading, index, &[word]);
                     if is("CASE") {
                         cases += 1;
                     } else if is("END") {

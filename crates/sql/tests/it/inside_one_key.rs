@@ -213,6 +213,10 @@ fn plain_forms_are_placed() {
             "SELECT n FROM City WHERE (Continent='Asia' AND n=1) OR (Continent='Asia' AND n=2)",
             "Asia",
         ),
+        (
+            "SELECT n FROM City c WHERE c.and AND Continent=7 AND c.where AND c.end = 1",
+            "7",
+        ),
         ("SELECT n FROM City WHERE (Continent)=(7)", "7"),
         ("SELECT n FROM City WHERE Continent=+7", "7"),
         ("SELECT n FROM City WHERE Continent=7.0", "7"),
