@@ -9,6 +9,7 @@
 
 pub mod annotation;
 pub mod class;
+pub mod column_names;
 pub mod columns;
 pub mod comment;
 pub mod digest;

@@ -255,6 +255,8 @@ fn span(reader: &mut Reader<'_>) -> Result<Span, DecodeError> {
 pub enum BinaryCell<'a> {
     /// NULL.
     Null,
+    /// For an unsigned `MYSQL_TYPE_LONG`.
+    Long(u32),
     /// For `MYSQL_TYPE_LONGLONG`.
     LongLong(i64),
     /// For `MYSQL_TYPE_DOUBLE`.
@@ -271,6 +273,7 @@ pub fn put_row(out: &mut Vec<u8>, cells: &[BinaryCell<'_>]) {
     for (at, cell) in cells.iter().enumerate() {
         match cell {
             BinaryCell::Null => out[bitmap_at + (at + 2) / 8] |= 1 << ((at + 2) % 8),
+            BinaryCell::Long(value) => out.extend_from_slice(&value.to_le_bytes()),
             BinaryCell::LongLong(value) => out.extend_from_slice(&value.to_le_bytes()),
             BinaryCell::Double(value) => out.extend_from_slice(&value.to_le_bytes()),
             BinaryCell::Bytes(bytes) => put_lenenc_bytes(out, bytes),

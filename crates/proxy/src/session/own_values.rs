@@ -1,14 +1,21 @@
 //! What a client asks of its connection and the proxy decides: `CONNECTION_ID()` becomes the number that the client knows, and
 //! `@@max_allowed_packet` in a SELECT no more than the proxy takes.
 //!
-//! The number stays the server's where it is compared with other numbers of the server: beside `IS_USED_LOCK()` and in the
-//! process list.
+//! # Idea
+//!
+//! A value is put in only where nobody can see that the text was another. The expressions in their place have the server's own
+//! type, length and flags, as they have the original among their arguments. The items of select lists keep their names
+//! ([`column_names`]). The kinds of statements are a closed list: what stores its text (a view, a default, a routine), shows it
+//! (EXPLAIN) or keeps it in a string is sent as it is, and has the number of the server's connection then.
+//!
+//! The number stays the server's where it is compared with other numbers of the server: beside `IS_USED_LOCK()` and in tables
+//! about the server's connections.
 
 use std::borrow::Cow;
 
 use shardwright_rules::{Besides, Statement};
 use shardwright_sql::rewrite::{self, Edit};
-use shardwright_sql::{LexMode, Lexer, SessionEffects, Span, Token, TokenKind};
+use shardwright_sql::{LexMode, Lexer, SessionEffects, Span, StatementClass, Token, TokenKind, column_names};
 
 use super::Session;
 use super::statement_words::mentions;
@@ -16,7 +23,14 @@ use super::statement_words::mentions;
 const NUMBER: &[u8] = b"CONNECTION_ID";
 const PACKET: &[u8] = b"MAX_ALLOWED_PACKET";
 /// What the server's numbers are compared with.
-const OF_SERVERS: [&[u8]; 2] = [b"IS_USED_LOCK", b"PROCESSLIST"];
+const OF_SERVERS: [&[u8]; 6] = [
+    b"IS_USED_LOCK",
+    b"PROCESSLIST",
+    b"PERFORMANCE_SCHEMA",
+    b"INFORMATION_SCHEMA",
+    b"PS_THREAD_ID",
+    b"TRX_MYSQL_THREAD_ID",
+];
 
 impl Session {
     /// The text for the server; `None` where it is the client's.
@@ -26,13 +40,13 @@ impl Session {
         besides: &'a Besides,
     ) -> Option<Cow<'a, [u8]>> {
         let routed = besides.rewritten.as_deref();
-        if statement
-            .shape()
+        let shape = statement.shape();
+        if shape
             .effects
             .intersects(SessionEffects::READS_SESSION | SessionEffects::READS_SYSTEM_VARIABLE)
-            && let Some(text) = self
-                .own_values()
-                .put_in(routed.unwrap_or(statement.text()), statement.mode())
+            && let Some(text) =
+                self.own_values()
+                    .put_in(routed.unwrap_or(statement.text()), statement.mode(), shape.class)
         {
             return Some(Cow::Owned(text));
         }
@@ -55,60 +69,86 @@ struct OwnValues {
 }
 
 impl OwnValues {
-    /// `None` where nothing is to be replaced.
-    fn put_in(self, text: &[u8], mode: LexMode) -> Option<Vec<u8>> {
-        let asks_number = mentions(text, NUMBER) && !OF_SERVERS.iter().any(|name| mentions(text, name));
-        if !asks_number && !mentions(text, PACKET) {
+    /// `None` where nothing is to be replaced, or it could be seen.
+    fn put_in(self, text: &[u8], mode: LexMode, class: StatementClass) -> Option<Vec<u8>> {
+        let asks_number = takes_number(class)
+            && mentions(text, NUMBER)
+            && !OF_SERVERS.iter().any(|name| mentions(text, name));
+        let asks_packet = class == StatementClass::Select && mentions(text, PACKET);
+        if !asks_number && !asks_packet {
             return None;
         }
         let tokens: Vec<Token> = Lexer::new(text, mode).significant().collect();
-        let reads = tokens.first().is_some_and(|token| token.is_word(text, "SELECT"));
-        let value = |at: usize| {
-            let number = || Some((call(text, &tokens, at)?, self.connection_id.to_string(), 3));
-            let packet = || Some((packet_limit(text, &tokens[at])?, self.packet(), 1));
+        if !is_unseen(text, &tokens, class) {
+            return None;
+        }
+        let edit = |at: usize| {
+            let number = || Some((call(text, &tokens, at)?, self.number()));
+            let packet = || Some((packet_limit(text, &tokens[at])?, self.packet()));
             let number = asks_number.then(number).flatten();
-            number.or_else(|| reads.then(packet).flatten())
+            let (span, text) = number.or_else(|| asks_packet.then(packet).flatten())?;
+            Some(Edit {
+                span,
+                text: text.into_bytes(),
+            })
         };
-        put_in(text, &tokens, value)
+        let edits: Vec<Edit> = (0..tokens.len()).filter_map(edit).collect();
+        let edits = column_names::keep(text, mode, edits).ok()?;
+        (!edits.is_empty()).then(|| rewrite::apply(text, &edits))
+    }
+
+    /// The session's number, of the type of the server's.
+    fn number(self) -> String {
+        format!(
+            "COALESCE(CAST({} AS UNSIGNED),CONNECTION_ID())",
+            self.connection_id
+        )
     }
 
     /// The smaller limit of the two: the server's holds for what passes the proxy.
     fn packet(self) -> String {
-        let limit = self.max_packet;
         format!(
-            "CAST(CASE WHEN @@max_allowed_packet < {limit} THEN @@max_allowed_packet ELSE {limit} END AS UNSIGNED)"
+            "LEAST(@@max_allowed_packet,CAST({} AS UNSIGNED))",
+            self.max_packet
         )
     }
 }
 
-/// The text with values in place of what stands at some tokens: `value` tells the span, the expression and the number of tokens.
-fn put_in(
-    text: &[u8],
-    tokens: &[Token],
-    value: impl Fn(usize) -> Option<(Span, String, usize)>,
-) -> Option<Vec<u8>> {
-    let mut edits = Vec::new();
+/// The kinds of statements that compute their expressions at once, and store or show no text of theirs.
+fn takes_number(class: StatementClass) -> bool {
+    use StatementClass as C;
+    matches!(
+        class,
+        C::Select | C::Insert | C::Replace | C::Update | C::Delete | C::Load | C::Call | C::Do | C::Set
+    )
+}
+
+/// False where the text of a value may be the name of a column without being an item of a select list: MariaDB names the columns
+/// of `VALUES (…)` in place of a SELECT so. Also where the server's version decides what the text is.
+fn is_unseen(text: &[u8], tokens: &[Token], class: StatementClass) -> bool {
+    let inserts = matches!(class, StatementClass::Insert | StatementClass::Replace);
     let mut depth = 0_usize;
-    for (at, token) in tokens.iter().enumerate() {
+    tokens.iter().enumerate().all(|(at, token)| {
         match token.kind {
             TokenKind::LeftParen => depth += 1,
             TokenKind::RightParen => depth = depth.saturating_sub(1),
+            TokenKind::ExecutableComment => return false,
             _ => {}
         }
-        let Some((span, mut expression, taken)) = value(at) else {
-            continue;
-        };
-        if depth == 0 && is_whole_item(text, tokens, at, taken) {
-            expression += " AS `";
-            expression += &String::from_utf8_lossy(span.of(text)).replace('`', "``");
-            expression.push('`');
-        }
-        edits.push(Edit {
-            span,
-            text: expression.into_bytes(),
-        });
-    }
-    (!edits.is_empty()).then(|| rewrite::apply(text, &edits))
+        let is_list = (token.is_word(text, "VALUES") || token.is_word(text, "VALUE"))
+            && tokens
+                .get(at + 1)
+                .is_some_and(|next| next.kind == TokenKind::LeftParen);
+        !is_list || (inserts && (depth == 0 || is_column(tokens, at)))
+    })
+}
+
+/// Whether `VALUES` at this token is the function: it has the name of one column, and stands in no place of a SELECT.
+fn is_column(tokens: &[Token], at: usize) -> bool {
+    let Some([_, name, right]) = tokens.get(at + 1..at + 4) else {
+        return false;
+    };
+    name.is_name() && right.kind == TokenKind::RightParen
 }
 
 /// The call of the function that begins at this token.
@@ -138,57 +178,50 @@ fn packet_limit(text: &[u8], token: &Token) -> Option<Span> {
     is_limit.then_some(token.span)
 }
 
-/// Whether the tokens from here on are a column of the result by themselves, so that the column has their name.
-fn is_whole_item(text: &[u8], tokens: &[Token], at: usize, taken: usize) -> bool {
-    let is = |token: &Token, words: &[&str]| {
-        words
-            .iter()
-            .any(|word| token.span.of(text).eq_ignore_ascii_case(word.as_bytes()))
-    };
-    let leads = |token: &Token| is(token, &["SELECT"]);
-    let begins = at > 0 && (leads(&tokens[at - 1]) || tokens[at - 1].kind == TokenKind::Comma);
-    // Behind FROM a comma separates tables, sort keys and assignments.
-    let is_in_list = tokens.first().is_some_and(leads)
-        && !tokens[..at]
-            .iter()
-            .any(|token| is(token, &["FROM", "INTO", "WHERE", "ORDER", "GROUP"]));
-    let ends = tokens.get(at + taken).is_none_or(|token| {
-        matches!(token.kind, TokenKind::Comma | TokenKind::Semicolon) || is(token, &["FROM"])
-    });
-    begins && is_in_list && ends
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const OWN: OwnValues = OwnValues {
-        connection_id: 77,
-        max_packet: 1024,
-    };
+    fn sent(text: &str) -> Option<String> {
+        let own = OwnValues {
+            connection_id: 77,
+            max_packet: 1024,
+        };
+        let class = shardwright_sql::classify(text.as_bytes(), LexMode::default());
+        let sent = own.put_in(text.as_bytes(), LexMode::default(), class);
+        sent.map(|sent| {
+            let sent = String::from_utf8(sent).unwrap();
+            sent.replace(&own.number(), "77").replace(&own.packet(), "1024")
+        })
+    }
 
     #[test]
     fn what_the_proxy_decides_is_put_in() {
         for (text, expected) in [
             (
                 "SELECT @@max_allowed_packet, @@session.Max_Allowed_Packet AS m, @@wait_timeout",
-                "SELECT CAST(CASE WHEN @@max_allowed_packet < 1024 THEN @@max_allowed_packet ELSE 1024 END AS UNSIGNED) AS `@@max_allowed_packet`, \
-                 CAST(CASE WHEN @@max_allowed_packet < 1024 THEN @@max_allowed_packet ELSE 1024 END AS UNSIGNED) AS m, @@wait_timeout",
+                "SELECT 1024 AS `@@max_allowed_packet`, 1024 AS m, @@wait_timeout",
             ),
             (
                 "SELECT @@max_allowed_packet - 1",
-                "SELECT CAST(CASE WHEN @@max_allowed_packet < 1024 THEN @@max_allowed_packet ELSE 1024 END AS UNSIGNED) - 1",
+                "SELECT 1024 - 1 AS `@@max_allowed_packet - 1`",
             ),
             (
                 "SELECT CONNECTION_ID(), connection_id ( ) FROM t",
                 "SELECT 77 AS `CONNECTION_ID()`, 77 AS `connection_id ( )` FROM t",
             ),
             ("SELECT CONNECTION_ID() AS a", "SELECT 77 AS a"),
-            ("SELECT CONNECTION_ID() + 1", "SELECT 77 + 1"),
-            ("SELECT f(CONNECTION_ID())", "SELECT f(77)"),
+            (
+                "SELECT (SELECT CONNECTION_ID()) UNION SELECT a FROM t WHERE b = CONNECTION_ID()",
+                "SELECT (SELECT 77 AS `CONNECTION_ID()`) AS `(SELECT CONNECTION_ID())` UNION SELECT a FROM t WHERE b = 77",
+            ),
             (
                 "INSERT INTO log VALUES (1, CONNECTION_ID())",
                 "INSERT INTO log VALUES (1, 77)",
+            ),
+            (
+                "INSERT INTO log (a) VALUES (CONNECTION_ID()) ON DUPLICATE KEY UPDATE a = f(VALUES(a))",
+                "INSERT INTO log (a) VALUES (77) ON DUPLICATE KEY UPDATE a = f(VALUES(a))",
             ),
             (
                 "SELECT 1 FROM t ORDER BY a, CONNECTION_ID()",
@@ -198,9 +231,10 @@ mod tests {
                 "SELECT 'CONNECTION_ID()', CONNECTION_ID()",
                 "SELECT 'CONNECTION_ID()', 77 AS `CONNECTION_ID()`",
             ),
+            ("SET @a = CONNECTION_ID()", "SET @a = 77"),
+            ("CALL p(CONNECTION_ID())", "CALL p(77)"),
         ] {
-            let sent = OWN.put_in(text.as_bytes(), LexMode::default()).expect(text);
-            assert_eq!(String::from_utf8(sent).unwrap(), expected);
+            assert_eq!(sent(text).as_deref(), Some(expected), "{text}");
         }
     }
 
@@ -217,8 +251,22 @@ mod tests {
             "SELECT CONNECTION_ID FROM t",
             "SELECT IS_USED_LOCK('a') = CONNECTION_ID()",
             "SELECT * FROM information_schema.processlist WHERE id = CONNECTION_ID()",
+            "SELECT PS_THREAD_ID(CONNECTION_ID())",
+            "CREATE VIEW v AS SELECT CONNECTION_ID()",
+            "CREATE TABLE t (a INT DEFAULT (CONNECTION_ID()))",
+            "CREATE TABLE t SELECT CONNECTION_ID() AS a",
+            "ALTER TABLE t ADD CHECK (a <> CONNECTION_ID())",
+            "CREATE PROCEDURE p() INSERT INTO t VALUES (CONNECTION_ID())",
+            "CREATE TRIGGER t BEFORE INSERT ON t FOR EACH ROW SET NEW.a = CONNECTION_ID()",
+            "EXPLAIN SELECT CONNECTION_ID()",
+            "PREPARE s FROM 'SELECT CONNECTION_ID()'",
+            "SELECT * FROM (VALUES (CONNECTION_ID())) t",
+            "VALUES (CONNECTION_ID())",
+            "INSERT INTO t SELECT * FROM (VALUES (CONNECTION_ID())) u",
+            "SELECT /*!50000 CONNECTION_ID(), */ CONNECTION_ID()",
+            "SELECT CONNECTION_ID() + INTERVAL 1 DAY",
         ] {
-            assert_eq!(OWN.put_in(text.as_bytes(), LexMode::default()), None, "{text}");
+            assert_eq!(sent(text), None, "{text}");
         }
     }
 }

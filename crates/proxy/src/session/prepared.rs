@@ -103,7 +103,8 @@ impl Session {
             return self.refuse(seq, error).await;
         }
         if let Some(question) = self.question(&statement, None) {
-            return self.prepare_here(&text, Some(question.definition()), seq).await;
+            let column = question.definition(self.is_mariadb());
+            return self.prepare_here(&text, Some(column), seq).await;
         }
         let route = match self.decide(&statement).outcome {
             Outcome::Reject(rejection) => return self.reject(seq, &rejection).await,

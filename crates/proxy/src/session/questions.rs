@@ -10,8 +10,13 @@ use super::{Flow, Session};
 
 /// Longest schema name in bytes, as servers say it of the column: 64 characters.
 const SCHEMA_LENGTH: u32 = 64 * 4;
-/// Digits of a connection's number, as servers say it of the column.
-const NUMBER_LENGTH: u32 = 10;
+/// A connection's number, as MariaDB says it of the column, and as MySQL does.
+const NUMBERS: [(ColumnType, u32); 2] = [
+    (ColumnType::MYSQL_TYPE_LONG, 10),
+    (ColumnType::MYSQL_TYPE_LONGLONG, 21),
+];
+/// Decimals of a string on MariaDB, where it is no column of a table; MySQL says 31.
+const NO_DECIMALS: u8 = 39;
 
 /// How the rows of an answer are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -70,17 +75,31 @@ impl<'a> Question<'a> {
         is_end.then_some(Self { asked, column })
     }
 
-    pub(super) fn definition(&self) -> ColumnDefinition {
+    pub(super) fn definition(&self, is_mariadb: bool) -> ColumnDefinition {
         match self.asked {
-            Asked::Schema => ColumnDefinition {
-                length: SCHEMA_LENGTH,
-                ..ColumnDefinition::new(self.column, ColumnType::MYSQL_TYPE_VAR_STRING)
-            },
-            Asked::ConnectionId => ColumnDefinition {
-                length: NUMBER_LENGTH,
-                flags: ColumnFlags::NOT_NULL_FLAG | ColumnFlags::BINARY_FLAG | ColumnFlags::UNSIGNED_FLAG,
-                ..ColumnDefinition::new(self.column, ColumnType::MYSQL_TYPE_LONGLONG)
-            },
+            Asked::Schema => {
+                let definition = ColumnDefinition {
+                    length: SCHEMA_LENGTH,
+                    ..ColumnDefinition::new(self.column, ColumnType::MYSQL_TYPE_VAR_STRING)
+                };
+                let decimals = if is_mariadb {
+                    NO_DECIMALS
+                } else {
+                    definition.decimals
+                };
+                ColumnDefinition {
+                    decimals,
+                    ..definition
+                }
+            }
+            Asked::ConnectionId => {
+                let (column_type, length) = NUMBERS[usize::from(!is_mariadb)];
+                ColumnDefinition {
+                    length,
+                    flags: ColumnFlags::NOT_NULL_FLAG | ColumnFlags::BINARY_FLAG | ColumnFlags::UNSIGNED_FLAG,
+                    ..ColumnDefinition::new(self.column, column_type)
+                }
+            }
         }
     }
 }
@@ -112,7 +131,8 @@ impl Session {
     pub(super) async fn answer(&mut self, question: Question<'_>, rows: Rows, seq: u8) -> Flow {
         let status = self.status();
         let mut bytes = Vec::new();
-        let columns = [question.definition()];
+        let is_mariadb = self.is_mariadb();
+        let columns = [question.definition(is_mariadb)];
         let capabilities = self.client.capabilities;
         let mut writer = ResultSetWriter::begin(&mut bytes, seq, capabilities, &columns, status);
         let number = self.login.connection_id.to_string();
@@ -126,6 +146,7 @@ impl Session {
             Rows::Binary => {
                 let cell = match question.asked {
                     Asked::Schema => text.map_or(BinaryCell::Null, BinaryCell::Bytes),
+                    Asked::ConnectionId if is_mariadb => BinaryCell::Long(self.login.connection_id),
                     Asked::ConnectionId => BinaryCell::LongLong(i64::from(self.login.connection_id)),
                 };
                 writer.row(&mut bytes, |out| put_row(out, &[cell]));

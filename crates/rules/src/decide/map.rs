@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use shardwright_sql::column_names::{self, Unnamed};
 use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::{KeyUse, StatementClass, schema};
 
@@ -344,7 +345,11 @@ fn edits(
     if !edits.is_empty() && *evaluation.text != *evaluation.statement.text() {
         return Err(not_one("an earlier rule has rewritten the statement"));
     }
-    Ok(edits)
+    let statement = evaluation.statement;
+    column_names::keep(statement.text(), statement.mode(), edits).map_err(|Unnamed(item)| {
+        let item = String::from_utf8_lossy(item.of(statement.text()));
+        not_one(&format!("its text is changed within `{item}`, which would change the name of that column: give it an alias with AS"))
+    })
 }
 
 /// Where the key column is absent, a shard of several keys must be asked for all of them.

@@ -4,6 +4,7 @@
 
 mod annotations;
 mod class;
+mod column_names;
 mod columns;
 mod comments;
 mod conformance;
