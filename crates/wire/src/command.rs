@@ -5,6 +5,9 @@ use mysql_common::constants::CapabilityFlags;
 use crate::bytes::{DecodeError, Reader, put_nul_bytes};
 use crate::login::auth_response;
 
+/// CURSOR_TYPE_READ_ONLY, CURSOR_TYPE_FOR_UPDATE and CURSOR_TYPE_SCROLLABLE among the flags of an execution.
+const CURSORS: u8 = 1 | 2 | 4;
+
 /// A client's command, borrowed from its payload.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Command<'a> {
@@ -86,6 +89,8 @@ pub enum ResponseShape {
     TextResults,
     /// Results with binary rows, OK or ERR; perhaps several.
     BinaryResults,
+    /// The same, or the definitions of a cursor that was asked for.
+    BinaryResultsOrCursor,
     /// Binary rows without definitions.
     Rows,
     /// The answer to COM_STMT_PREPARE.
@@ -94,6 +99,17 @@ pub enum ResponseShape {
     Definitions,
     /// A bare string.
     Text,
+}
+
+impl ResponseShape {
+    /// Whether one result may follow another.
+    #[must_use]
+    pub const fn has_results(self) -> bool {
+        matches!(
+            self,
+            Self::TextResults | Self::BinaryResults | Self::BinaryResultsOrCursor
+        )
+    }
 }
 
 impl<'a> Command<'a> {
@@ -243,7 +259,10 @@ impl<'a> Command<'a> {
             | Self::StmtReset(_)
             | Self::Unknown(_) => ResponseShape::Status,
             Self::Query(_) | Self::ProcessInfo => ResponseShape::TextResults,
-            Self::StmtExecute { .. } => ResponseShape::BinaryResults,
+            Self::StmtExecute { flags, .. } => match *flags & CURSORS {
+                0 => ResponseShape::BinaryResults,
+                _ => ResponseShape::BinaryResultsOrCursor,
+            },
             Self::StmtFetch { .. } => ResponseShape::Rows,
             Self::StmtPrepare(_) => ResponseShape::Prepare,
             Self::FieldList { .. } => ResponseShape::Definitions,

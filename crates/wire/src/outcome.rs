@@ -24,6 +24,8 @@ pub struct Outcome {
     pub columns: u16,
     /// Rows of all result sets.
     pub rows: u64,
+    /// An execution has opened the cursor that it asked for: its rows are to be fetched.
+    pub has_cursor: bool,
     /// The error that ended the response.
     pub error: Option<MysqlError>,
     /// The answer to COM_STMT_PREPARE.
@@ -47,6 +49,7 @@ impl Outcome {
         self.results = 0;
         self.columns = 0;
         self.rows = 0;
+        self.has_cursor = false;
         self.error = None;
         self.prepared = None;
         self.infile = None;

@@ -306,8 +306,8 @@ impl ResponseScanner {
                 (ResponseShape::Prepare, _) => unexpected,
                 (_, 0x00) => Ok(Class::Ok),
                 (ResponseShape::Status, 0xFE) if is_end => Ok(end),
-                (ResponseShape::TextResults | ResponseShape::BinaryResults, 0xFB) => Ok(Class::Infile),
-                (ResponseShape::TextResults | ResponseShape::BinaryResults, 0x01..=0xFD) => Ok(Class::Count),
+                (shape, 0xFB) if shape.has_results() => Ok(Class::Infile),
+                (shape, 0x01..=0xFD) if shape.has_results() => Ok(Class::Count),
                 _ => unexpected,
             },
             _ => unexpected,
@@ -425,12 +425,7 @@ impl ResponseScanner {
     fn after_definitions_eof(&mut self, then: Then, status: StatusFlags) -> ScanEvent {
         self.phase = match then {
             // An execution that opened a cursor has no rows: they are fetched (MySQL internals, COM_STMT_EXECUTE).
-            Then::Rows
-                if self.shape == ResponseShape::BinaryResults
-                    && status.contains(StatusFlags::SERVER_STATUS_CURSOR_EXISTS) =>
-            {
-                return self.end_of_rows(status);
-            }
+            Then::Rows if self.opens_cursor(status) => return self.end_of_rows(status),
             Then::Rows => Phase::Rows,
             Then::Columns(columns) => self.block(columns, Then::Complete),
             Then::Complete => Phase::Complete,
@@ -467,18 +462,23 @@ impl ResponseScanner {
         }
     }
 
+    /// A CALL has the flag of a cursor too, and rows, while its routine has one open: an OK follows those in any case.
+    fn opens_cursor(&self, status: StatusFlags) -> bool {
+        self.shape == ResponseShape::BinaryResultsOrCursor
+            && status.contains(StatusFlags::SERVER_STATUS_CURSOR_EXISTS)
+            && !status.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS)
+            && (self.outcome.results, self.outcome.rows) == (0, 0)
+    }
+
     fn end_of_rows(&mut self, status: StatusFlags) -> ScanEvent {
         self.outcome.kind = OutcomeKind::ResultSet;
+        self.outcome.has_cursor = self.opens_cursor(status);
         self.next_result(status)
     }
 
     fn next_result(&mut self, status: StatusFlags) -> ScanEvent {
         self.outcome.results += 1;
-        let may_have_more = matches!(
-            self.shape,
-            ResponseShape::TextResults | ResponseShape::BinaryResults
-        );
-        if may_have_more && status.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS) {
+        if self.shape.has_results() && status.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS) {
             self.outcome.kind = OutcomeKind::Pending;
             self.phase = Phase::First;
             return ScanEvent::More;

@@ -24,8 +24,7 @@ use super::{Flow, Session};
 impl Session {
     /// Notes the cursor that an execution of statement `id` has opened, if it has.
     pub(super) fn note_cursor(&mut self, id: u32, held: &mut Held, server_id: u32) {
-        let status = held.backend.scanner.outcome().status;
-        if !status.is_some_and(|status| status.contains(StatusFlags::SERVER_STATUS_CURSOR_EXISTS)) {
+        if !held.backend.scanner.outcome().has_cursor {
             return;
         }
         let Some(statement) = self.statements.get_mut(id) else {

@@ -301,7 +301,10 @@ impl Session {
         let repeats = self.repeats(&held, routed, patience);
         let transmission = Transmission {
             bytes: &bytes,
-            shape: ResponseShape::BinaryResults,
+            shape: match execution.parameters.cursor {
+                true => ResponseShape::BinaryResultsOrCursor,
+                false => ResponseShape::BinaryResults,
+            },
             next_seq,
             statement_id: None,
             statement: Some(statement),

@@ -291,6 +291,85 @@ fn cursors_are_those_of_the_server() {
     }
 }
 
+/// Routines that have cursors open while they send rows, under every set of capabilities, as text and prepared, with and without
+/// a cursor for the client.
+#[test]
+fn cursors_of_routines_are_not_the_clients() {
+    let name = schema("routine_cursors");
+    let cursor = "DECLARE x INT; DECLARE c CURSOR FOR SELECT a FROM t ORDER BY a; OPEN c; FETCH c INTO x";
+    server()
+        .run(format!(
+            "USE {name}; CREATE TABLE t (a INT); INSERT INTO t VALUES (1), (2), (3); CREATE TABLE nothing (a INT); \
+             CREATE PROCEDURE closes() BEGIN {cursor}; SELECT a FROM t; CLOSE c; END; \
+             CREATE PROCEDURE leaves() BEGIN {cursor}; SELECT a FROM t; END; \
+             CREATE PROCEDURE several() BEGIN {cursor}; SELECT a FROM t; SELECT a FROM nothing; CLOSE c; SELECT x; END; \
+             CREATE PROCEDURE quiet() BEGIN {cursor}; END; \
+             CREATE PROCEDURE fails() BEGIN {cursor}; SELECT a FROM t; SELECT a FROM missing; END; \
+             CREATE PROCEDURE gives(OUT o INT) BEGIN {cursor}; SELECT a FROM t; SET o = x; END; \
+             CREATE FUNCTION f() RETURNS INT READS SQL DATA BEGIN {cursor}; RETURN x; END"
+        ))
+        .unwrap();
+    let proxy = start(&Setup::default());
+    let results = CapabilityFlags::CLIENT_MULTI_RESULTS;
+    let one = CapabilityFlags::CLIENT_PS_MULTI_RESULTS;
+    let sets = SETS.into_iter().chain([
+        results,
+        results | one,
+        one | CapabilityFlags::CLIENT_DEPRECATE_EOF,
+        results | CapabilityFlags::CLIENT_SESSION_TRACK,
+    ]);
+    for capabilities in sets {
+        let mut both = [server_address(), proxy.running().listen_address()]
+            .map(|address| Exact::log_in(address, capabilities));
+        let mut compare = |command: Command<'_>| {
+            let [direct, through] = both.each_mut().map(|client| client.answer_of_last(&command));
+            match both[0].code() {
+                Some(code) => assert_eq!(Some(code), both[1].code(), "{command:?} {capabilities:?}"),
+                None => assert_eq!(direct, through, "{command:?} {capabilities:?}"),
+            }
+        };
+        compare(Command::InitDb(name.as_bytes()));
+        for text in [
+            "CALL closes()",
+            "CALL leaves()",
+            "CALL several()",
+            "CALL quiet()",
+            "CALL fails()",
+            "CALL gives(@o)",
+            "CALL gives(?)",
+            "SELECT f()",
+            "SELECT f() FROM t",
+            "SELECT a FROM t ORDER BY a",
+        ] {
+            if !text.contains('?') {
+                compare(Command::Query(text.as_bytes()));
+            }
+            compare(Command::StmtPrepare(text.as_bytes()));
+            let parameters: &[u8] = if text.contains('?') { &[1, 1, 3, 0] } else { &[] };
+            for flags in [0, 1, 0, 1] {
+                compare(Command::StmtExecute {
+                    statement_id: 0,
+                    flags,
+                    parameters,
+                });
+                if flags == 1 {
+                    compare(Command::StmtFetch {
+                        statement_id: 0,
+                        rows: 2,
+                    });
+                    compare(Command::StmtFetch {
+                        statement_id: 0,
+                        rows: 9,
+                    });
+                }
+            }
+            compare(Command::StmtClose(0));
+            compare(Command::Query(b"DO 0"));
+        }
+    }
+    proxy.settle();
+}
+
 #[test]
 fn a_cursor_holds_its_connection_and_nobody_elses() {
     let name = schema("held_cursors");

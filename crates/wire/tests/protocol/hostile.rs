@@ -36,6 +36,7 @@ fn shapes() -> impl Strategy<Value = ResponseShape> {
         S::Status,
         S::TextResults,
         S::BinaryResults,
+        S::BinaryResultsOrCursor,
         S::Rows,
         S::Prepare,
         S::Definitions,

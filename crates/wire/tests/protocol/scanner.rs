@@ -287,17 +287,55 @@ fn binary_rows_and_cursors() {
         );
     }
     // With EOF packets, the one after the definitions says that the rows wait behind a cursor.
-    let mut opened = Response::new(OLD).payload(&[1]);
+    for (capabilities, end) in [(OLD, &b"\xFE\0\0\x42\0"[..]), (NEW, b"\xFE\0\0\x42\0\0\0")] {
+        let opened = Response::new(capabilities)
+            .payload(&[1])
+            .payload(&definition())
+            .payload(end);
+        let seen = outcome(&opened, ResponseShape::BinaryResultsOrCursor);
+        assert_eq!(
+            (seen.kind, seen.rows, seen.has_cursor),
+            (OutcomeKind::ResultSet, 0, true)
+        );
+    }
+}
+
+fn definition() -> Vec<u8> {
     let mut definition = Vec::new();
     ColumnDefinition::new("c", ColumnType::MYSQL_TYPE_LONGLONG).encode(&mut definition);
-    opened = opened.payload(&definition).payload(b"\xFE\0\0\x42\0");
-    let seen = outcome(&opened, ResponseShape::BinaryResults);
-    assert_eq!((seen.kind, seen.rows), (OutcomeKind::ResultSet, 0));
-    assert!(
-        seen.status
-            .unwrap()
-            .contains(StatusFlags::SERVER_STATUS_CURSOR_EXISTS)
-    );
+    definition
+}
+
+/// The flag of a cursor is set while a routine has one open: rows follow, whatever the client has asked for.
+#[test]
+fn a_cursor_of_a_routine_is_not_the_clients() {
+    let row = b"\0\0\x01\0\0\0\0\0\0\0";
+    for shape in [ResponseShape::BinaryResults, ResponseShape::BinaryResultsOrCursor] {
+        // More results, a cursor: rows, and the OK of the CALL, which keeps the flag on MySQL.
+        let called = Response::new(OLD)
+            .payload(&[1])
+            .payload(&definition())
+            .payload(b"\xFE\0\0\x6A\0")
+            .payload(row)
+            .payload(b"\xFE\0\0\x6A\0")
+            .payload(b"\0\0\0\x62\0\0\0");
+        let seen = outcome(&called, shape);
+        assert_eq!(
+            (seen.kind, seen.rows, seen.results, seen.has_cursor),
+            (OutcomeKind::Ok, 1, 2, false)
+        );
+        let quiet = Response::new(OLD).payload(b"\0\0\0\x62\0\0\0");
+        assert!(!outcome(&quiet, shape).has_cursor);
+    }
+    // A function that leaves the flag behind, of a client that asks for no cursor.
+    let read = Response::new(OLD)
+        .payload(&[1])
+        .payload(&definition())
+        .payload(b"\xFE\0\0\x62\0")
+        .payload(row)
+        .payload(b"\xFE\0\0\x62\0");
+    let seen = outcome(&read, ResponseShape::BinaryResults);
+    assert_eq!((seen.rows, seen.has_cursor), (1, false));
 }
 
 #[test]
