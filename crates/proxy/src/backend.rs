@@ -1,5 +1,7 @@
 //! A connection to a server: what is known of its state, and exchanges that its session does not see.
 
+mod age;
+mod attributes;
 mod dial;
 mod exchange;
 mod reset;
@@ -14,12 +16,12 @@ use rustls::ClientConfig;
 use shardwright_rules::{HostgroupId, ServerTls};
 use shardwright_sql::LexMode;
 use shardwright_wire::{
-    Attributes, BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command,
-    ConnectError, Greeting, MysqlError, ResponseScanner, ScanError, SpliceError, StatusFlags, capability,
-    errors,
+    BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
+    Greeting, MysqlError, ResponseScanner, ScanError, SpliceError, StatusFlags, capability, errors,
 };
 use tokio::sync::OwnedSemaphorePermit;
 
+pub(crate) use self::age::MAX_AGE_OF_OWN;
 pub(crate) use self::dial::dial;
 use self::reset::Ahead;
 use crate::backend_statements::BackendStatements;
@@ -142,6 +144,10 @@ pub(crate) struct Backend {
     pub(crate) idle_since: Instant,
     /// When it was logged in.
     pub(crate) opened: Instant,
+    /// From then on it goes to no further session.
+    pub(crate) over_at: Instant,
+    /// The password of its account has expired: the server runs nothing on it but a change of it.
+    pub(crate) must_change_password: bool,
     /// The session whose writes `@@last_gtid` covers, as far as they were made here; 0 for none.
     pub(crate) wrote_for: u64,
     /// Its list of warnings need not be empty.
@@ -169,23 +175,11 @@ pub(crate) struct Connect<'a> {
     pub(crate) permit: OwnedSemaphorePermit,
     /// `None`: sessions do not share it.
     pub(crate) counted: Option<Counted>,
+    /// Time from the login until it goes to no further session.
+    pub(crate) max_age: Duration,
     pub(crate) serial: u64,
     pub(crate) scratch: Scratch,
     pub(crate) clock: Clock,
-}
-
-/// What `performance_schema.session_connect_attrs` of the server shows. Those of clients are not passed on: they share connections.
-fn attributes() -> Attributes {
-    let id = std::process::id().to_string();
-    [
-        ("_client_name", "shardwright"),
-        ("_client_version", env!("CARGO_PKG_VERSION")),
-        ("_os", std::env::consts::OS),
-        ("_pid", &id),
-        ("program_name", "shardwright proxy"),
-    ]
-    .map(|(name, value)| (name.into(), value.into()))
-    .to_vec()
 }
 
 /// What a login has come to.
@@ -250,6 +244,8 @@ impl Connect<'_> {
             replayed: 0,
             idle_since: Instant::now(),
             opened: Instant::now(),
+            over_at: Instant::now() + age::spread(self.max_age, self.serial),
+            must_change_password: false,
             wrote_for: 0,
             may_have_warnings: false,
             exchanges: 0,
@@ -306,9 +302,12 @@ impl Connect<'_> {
             user: self.key.user.as_bytes().to_vec(),
             secret: self.secret.clone(),
             database: self.schema.as_ref().map(|schema| schema.as_bytes().to_vec()),
-            capabilities: BASE | self.key.shaping | CapabilityFlags::CLIENT_CONNECT_ATTRS,
+            capabilities: BASE
+                | self.key.shaping
+                | CapabilityFlags::CLIENT_CONNECT_ATTRS
+                | CapabilityFlags::CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS,
             collation: self.key.collation,
-            attributes: attributes(),
+            attributes: attributes::attributes(),
             allow_public_key_retrieval: self.allow_public_key_retrieval,
         }
     }
@@ -387,6 +386,8 @@ impl Backend {
             replayed: 0,
             idle_since: Instant::now(),
             opened: Instant::now(),
+            over_at: Instant::now() + MAX_AGE_OF_OWN,
+            must_change_password: false,
             wrote_for: 0,
             may_have_warnings: false,
             exchanges: 0,

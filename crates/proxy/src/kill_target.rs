@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use shardwright_wire::{Command, errors};
 
-use crate::backend::{Backend, Connect, ConnectFailure};
+use crate::backend::{Backend, Connect, ConnectFailure, MAX_AGE_OF_OWN};
 use crate::kill::KillScope;
 use crate::members::MemberRuntime;
 use crate::pool_key::PoolKey;
@@ -90,6 +90,7 @@ impl Target {
             schema: None,
             permit,
             counted: None,
+            max_age: MAX_AGE_OF_OWN,
             serial: worker.next_number(),
             scratch: worker.scratch.clone(),
             clock: worker.shared.clock.clone(),

@@ -40,6 +40,7 @@ mod listen_address;
 mod listener;
 mod listeners;
 mod members;
+mod news;
 mod options;
 mod pauses;
 mod permit;

@@ -14,6 +14,7 @@ use shardwright_wire::{CapabilityFlags, Greeting};
 use tokio::sync::Semaphore;
 
 use crate::causal::Reach;
+use crate::news::News;
 
 /// A member of a hostgroup, shared by all workers and by all generations that have it unchanged.
 #[derive(Debug)]
@@ -51,6 +52,8 @@ pub(crate) struct MemberRuntime {
     pub(crate) reach: Reach,
     /// Where connections to its host have led.
     peers: Mutex<BTreeSet<IpAddr>>,
+    /// Failed connections that were logged, by code (0: it was not reached) and user.
+    pub(crate) news: News<(u16, Arc<str>)>,
 }
 
 impl MemberRuntime {
@@ -78,6 +81,7 @@ impl MemberRuntime {
             lacks: AtomicU32::new(0),
             reach: Reach::default(),
             peers: Mutex::default(),
+            news: News::default(),
         }
     }
 

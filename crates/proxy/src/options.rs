@@ -87,6 +87,9 @@ pub struct Limits {
     pub checkout_timeout: Duration,
     /// Time that an idle backend connection is kept.
     pub backend_idle_timeout: Duration,
+    /// Time after its login at which a backend connection is given to no further statement: the server then sees the account
+    /// as it is now.
+    pub backend_max_age: Duration,
     /// Time for which a server that could not be reached is left alone.
     pub backend_retry_after: Duration,
     /// Time that a read waits for a server to catch up with what its session has written, before another one is asked.
@@ -121,6 +124,7 @@ impl Default for Limits {
             connect_timeout: Duration::from_secs(5),
             checkout_timeout: Duration::from_secs(10),
             backend_idle_timeout: Duration::from_secs(300),
+            backend_max_age: Duration::from_secs(300),
             backend_retry_after: Duration::from_secs(1),
             causal_wait: Duration::from_millis(100),
             causal_retry_after: Duration::from_secs(1),

@@ -1,5 +1,7 @@
 //! The idle backend connections of one worker, and the sessions that wait for one.
 
+mod idle;
+
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -10,6 +12,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use tokio::sync::Notify;
 
+use self::idle::Idle;
 use crate::backend::Backend;
 use crate::counted::Counted;
 use crate::insert_id::InsertId;
@@ -45,22 +48,6 @@ struct MemberPool {
     waiters: VecDeque<Rc<Waiter>>,
     /// Connections of this worker, idle or not.
     open: Rc<Cell<usize>>,
-}
-
-/// An idle connection.
-struct Idle {
-    /// The session that used it last: looked for among all of them, without a look at each connection.
-    session: u64,
-    backend: Box<Backend>,
-}
-
-impl Idle {
-    fn new(backend: Box<Backend>) -> Self {
-        Self {
-            session: backend.last_session,
-            backend,
-        }
-    }
 }
 
 /// A session that waits for a connection.
@@ -108,12 +95,13 @@ impl Pool {
         let mut members = self.members.borrow_mut();
         let idle = &mut members.get_mut(&member)?.idle;
         loop {
-            let fits = |idle: &Idle| idle.backend.key == key;
+            let fits = |idle: &Idle| !idle.is_over && idle.backend.key == key;
             let is_own = |idle: &Idle| idle.session == preference.session && fits(idle);
+            let is_this = |idle: &Idle, serial| {
+                idle.session == preference.session && idle.backend.serial == serial && idle.backend.key == key
+            };
             let position = match preference.only {
-                Some(serial) => idle
-                    .iter()
-                    .rposition(|idle| is_own(idle) && idle.backend.serial == serial),
+                Some(serial) => idle.iter().rposition(|idle| is_this(idle, serial)),
                 None => idle
                     .iter()
                     .rposition(is_own)
@@ -171,16 +159,20 @@ impl Pool {
     pub(crate) fn give_at(&self, mut backend: Box<Backend>, now: Instant) {
         let mut members = self.members.borrow_mut();
         let pool = members.entry(backend.member.number).or_default();
+        if backend.is_over(now) && (backend.must_change_password || !backend.has_insert_id()) {
+            // Who waits may open another in its place.
+            return;
+        }
         backend.idle_since = now;
         let Some(waiter) = pool.waiters.pop_front() else {
             if !pool.is_for_others(&backend.member) {
-                pool.idle.push(Idle::new(backend));
+                pool.idle.push(Idle::new(backend, now));
             }
             return;
         };
-        match waiter.key == backend.key {
+        match waiter.key == backend.key && !backend.is_over(now) {
             true => *waiter.given.borrow_mut() = Some(backend),
-            false => pool.idle.push(Idle::new(backend)),
+            false => pool.idle.push(Idle::new(backend, now)),
         }
         waiter.called.notify_one();
     }
@@ -234,13 +226,16 @@ impl Pool {
         }
     }
 
-    /// Closes connections that have been idle too long and those to members that are not `wanted` any more.
+    /// Closes connections that have been idle too long, those whose login was too long ago, and those to members that are not `wanted` any more.
     pub(crate) fn prune(&self, idle_timeout: Duration, wanted: impl Fn(u64) -> bool) {
         let now = Instant::now();
         self.members.borrow_mut().retain(|member, pool| {
             let is_wanted = wanted(*member);
-            pool.idle
-                .retain(|idle| is_wanted && now - idle.backend.idle_since < idle_timeout);
+            pool.idle.retain_mut(|idle| {
+                idle.is_over = idle.backend.is_over(now);
+                let is_kept = !idle.is_over || idle.backend.has_insert_id();
+                is_wanted && is_kept && now - idle.backend.idle_since < idle_timeout
+            });
             is_wanted || !pool.waiters.is_empty()
         });
     }
@@ -451,6 +446,43 @@ mod tests {
             "a worker without any comes first"
         );
         assert_eq!(fixture.member.connections(), 0);
+    }
+
+    #[test]
+    fn a_login_of_long_ago_serves_no_further_session() {
+        let (pool, mut fixture) = (Pool::default(), Fixture::new());
+        let app = key("app", false);
+        let over = |fixture: &mut Fixture, serial| {
+            let mut backend = fixture.backend(serial, 7, app.clone());
+            backend.over_at = Instant::now();
+            backend
+        };
+        pool.give(over(&mut fixture, 1));
+        assert_eq!(fixture.member.connections(), 0, "closed");
+        // With an id that its session may ask for, it is there for that alone.
+        let mut backend = over(&mut fixture, 2);
+        let id = backend.leave_insert_id(HostgroupId(1), None, crate::insert_id::Loss::None);
+        pool.give(backend);
+        assert_eq!(take(&pool, &fixture, &app, 7, None), None);
+        let backend = pool.take_with(&id).unwrap();
+        id.say(Some(5));
+        pool.give(backend);
+        assert_eq!(fixture.member.connections(), 0, "its id is known");
+        // One that waits in the pool is closed there.
+        let mut backend = fixture.backend(3, 7, app.clone());
+        backend.over_at = Instant::now() + Duration::from_millis(1);
+        pool.give(backend);
+        wait_until(|| {
+            pool.prune(Duration::from_secs(3600), |_| true);
+            fixture.member.connections() == 0
+        });
+    }
+
+    /// Looks until it is so.
+    fn wait_until(is_so: impl Fn() -> bool) {
+        while !is_so() {
+            std::thread::yield_now();
+        }
     }
 
     #[test]

@@ -54,6 +54,7 @@ mod kill_statement;
 mod learn_writes;
 mod local_file;
 mod login;
+mod login_refusal;
 mod own_error;
 mod own_values;
 mod own_writes;

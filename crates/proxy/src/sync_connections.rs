@@ -14,7 +14,7 @@ use rustc_hash::FxHashMap;
 use shardwright_wire::{CapabilityFlags, ClientSecret};
 use tokio::sync::Semaphore;
 
-use crate::backend::{Backend, Connect};
+use crate::backend::{Backend, Connect, MAX_AGE_OF_OWN};
 use crate::channel::Scratch;
 use crate::clock::Clock;
 use crate::members::MemberRuntime;
@@ -137,6 +137,7 @@ impl SyncRequest<'_> {
             // Beside those that statements may have: sessions hold these while they wait.
             permit: Arc::new(Semaphore::new(1)).try_acquire_owned().ok()?,
             counted: None,
+            max_age: MAX_AGE_OF_OWN,
             serial: self.serial,
             scratch: self.scratch.clone(),
             clock: self.clock.clone(),

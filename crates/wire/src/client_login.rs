@@ -259,7 +259,9 @@ const MAX_PACKET: u32 = MAX_CHUNK as u32 + 1;
 /// What is wished for, understood, and offered.
 fn shared_capabilities(greeting: &Greeting, credentials: &BackendCredentials) -> CapabilityFlags {
     let wished = credentials.capabilities | capability::REQUIRED | CapabilityFlags::CLIENT_PLUGIN_AUTH;
-    let mut capabilities = wished & capability::UNDERSTOOD & greeting.capabilities;
+    // The server then lets a client in to whom it says that its password has expired, in an answer to a statement.
+    let taken = capability::UNDERSTOOD | CapabilityFlags::CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS;
+    let mut capabilities = wished & taken & greeting.capabilities;
     let with_schema = CapabilityFlags::CLIENT_CONNECT_WITH_DB;
     capabilities.set(
         with_schema,

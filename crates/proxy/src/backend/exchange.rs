@@ -101,6 +101,7 @@ impl Backend {
         self.exchanges += 1;
         self.scanner.begin(shape, next_seq);
         self.read_answer(patience, &mut take).await?;
+        self.note_answer();
         let outcome = self.scanner.outcome().clone();
         self.may_have_warnings |= outcome.warnings > 0 || outcome.error.is_some();
         Ok(outcome)

@@ -122,6 +122,7 @@ impl Session {
         let bytes_received = forwarding.received;
         let ended = Instant::now();
         backend.may_be_killed |= watch.finish().await;
+        backend.note_answer();
         Ok(Traffic {
             bytes_sent: transmission.bytes.len() as u64,
             bytes_received,

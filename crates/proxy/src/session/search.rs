@@ -15,6 +15,7 @@ use super::checkout_error::CheckoutError;
 use super::diagnostics::Previous;
 use super::hidden_variables::{Place, lost};
 use super::login::Login;
+use super::login_refusal::LoginRefusal;
 use super::requirements::Requirements;
 use crate::backend::{Backend, Connect, ConnectFailure};
 use crate::descriptors;
@@ -42,7 +43,14 @@ pub(super) fn not_for_writer(hostgroup: HostgroupId) -> MysqlError {
 /// Why a member gave no connection.
 enum NotConnected {
     Refused(MysqlError),
+    /// Another server may do.
+    RefusedHere(MysqlError),
     Unreachable(String),
+    /// It refuses logins of everybody for now, or those of this account alone.
+    Busy {
+        why: String,
+        is_of_account: bool,
+    },
     Full,
     Killed,
 }
@@ -74,10 +82,12 @@ impl Search<'_> {
         };
         let deadline = Instant::now() + self.worker.shared.limits.checkout_timeout;
         let mut is_first = true;
+        // A server that refuses logins is not tried all the time, and its reason is told all the same.
+        let mut busy = None;
         let reason = loop {
-            let reason = match self.connection_in(group, is_first, deadline).await? {
+            let reason = match self.connection_in(group, is_first, deadline, &mut busy).await? {
                 Ok(backend) => return Ok(backend),
-                Err(reason) => reason,
+                Err(reason) => busy.clone().unwrap_or(reason),
             };
             if !group.is_watched() {
                 break reason;
@@ -124,8 +134,9 @@ impl Search<'_> {
         group: &HostgroupMembers,
         even_avoided: bool,
         deadline: Instant,
+        busy: &mut Option<String>,
     ) -> Result<Result<Box<Backend>, String>, CheckoutError> {
-        let mut reason = None;
+        let (mut reason, mut refused) = (None, None);
         for attempt in 0..=group.members.len() {
             // Whoever looked for an idle connection before has looked at the same member: it gets its share whether it has one or not.
             let random = match even_avoided && attempt == 0 {
@@ -153,18 +164,43 @@ impl Search<'_> {
                     ));
                     break;
                 }
+                Err(NotConnected::Busy { why, is_of_account }) => {
+                    *busy = Some(format!(
+                        "{} ({}): {why}",
+                        member.server,
+                        member.runtime.endpoint()
+                    ));
+                    if is_of_account {
+                        break;
+                    }
+                    member
+                        .runtime
+                        .avoid_for(self.worker.shared.limits.backend_retry_after);
+                    group.suspect();
+                }
+                Err(NotConnected::RefusedHere(error)) => {
+                    member
+                        .runtime
+                        .avoid_for(self.worker.shared.limits.backend_retry_after);
+                    refused = Some(error);
+                }
                 Err(NotConnected::Unreachable(error)) => {
                     member
                         .runtime
                         .avoid_for(self.worker.shared.limits.backend_retry_after);
                     group.suspect();
-                    tracing::warn!(server = %member.server, %error, "a server cannot be reached");
+                    if member.runtime.news.is_news((0, self.login.user.name.clone())) {
+                        tracing::warn!(server = %member.server, %error, "a server cannot be reached");
+                    }
                     let endpoint = member.runtime.endpoint();
                     reason = Some(format!("{} ({endpoint}): {error}", member.server));
                 }
             }
         }
-        Ok(Err(reason.unwrap_or_else(|| self.nobody_serves())))
+        match refused {
+            Some(error) => Err(CheckoutError::Refused(error)),
+            None => Ok(Err(reason.unwrap_or_else(|| self.nobody_serves()))),
+        }
     }
 
     /// Members that the statement must not go to, by their numbers.
@@ -291,6 +327,7 @@ impl Search<'_> {
             schema: self.requirements.schema.clone(),
             permit,
             counted: Some(self.worker.pool.count(member)),
+            max_age: self.worker.shared.limits.backend_max_age,
             serial: self.worker.next_number(),
             scratch: self.worker.scratch.clone(),
             clock: self.worker.shared.clock.clone(),
@@ -304,8 +341,8 @@ impl Search<'_> {
             Err(failure) => {
                 member.connect_errors.fetch_add(1, Ordering::Relaxed);
                 match failure {
-                    ConnectFailure::Login(ConnectError::Refused(error)) if is_about_login(&error) => {
-                        Err(NotConnected::Refused(error))
+                    ConnectFailure::Login(ConnectError::Refused(error)) => {
+                        Err(self.login_refused(member, error))
                     }
                     ConnectFailure::Login(
                         error @ (ConnectError::UnsupportedPlugin(_)
@@ -322,11 +359,27 @@ impl Search<'_> {
             }
         }
     }
-}
 
-/// Whether a server's refusal is about this login and not about the server.
-fn is_about_login(error: &MysqlError) -> bool {
-    matches!(error.code, 1044 | 1045 | 1049 | 1698)
+    /// A server refuses the login. It is logged once in a while: every statement meets it.
+    fn login_refused(&self, member: &MemberRuntime, error: MysqlError) -> NotConnected {
+        let user = &self.login.user.name;
+        if member.news.is_news((error.code, user.clone())) {
+            tracing::warn!(server = %member.endpoint(), %user, %error, "a server refuses a login");
+        }
+        let refusal = LoginRefusal::of(&error);
+        if refusal == LoginRefusal::Limit {
+            self.worker.pool.evict_of(member.number, user);
+            self.ask_other_workers(member.number);
+        }
+        match refusal {
+            LoginRefusal::Account => NotConnected::Refused(error),
+            LoginRefusal::Host => NotConnected::RefusedHere(error),
+            kind @ (LoginRefusal::Limit | LoginRefusal::Passing) => NotConnected::Busy {
+                why: ConnectError::Refused(error).to_string(),
+                is_of_account: kind == LoginRefusal::Limit,
+            },
+        }
+    }
 }
 
 /// Counts a session among those that wait for a connection to a member.

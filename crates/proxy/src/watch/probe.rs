@@ -10,7 +10,7 @@ use tokio::time::sleep;
 
 use super::questions;
 use super::watcher::{HURRIED_INTERVAL, Watched, Watcher};
-use crate::backend::{Backend, BackendError, Connect, ConnectFailure};
+use crate::backend::{Backend, BackendError, Connect, ConnectFailure, MAX_AGE_OF_OWN};
 use crate::clock::Clock;
 use crate::members::MemberRuntime;
 use crate::pool_key::PoolKey;
@@ -168,6 +168,7 @@ impl Probe {
             schema: None,
             permit,
             counted: None,
+            max_age: MAX_AGE_OF_OWN,
             serial: watcher.next_number(),
             scratch: watcher.scratch.clone(),
             clock: Clock::own(),

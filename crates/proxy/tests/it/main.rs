@@ -8,6 +8,7 @@ mod door;
 mod raw;
 mod support;
 
+mod accounts;
 mod alike;
 mod apply;
 mod authentication;
