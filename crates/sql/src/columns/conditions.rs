@@ -8,10 +8,7 @@ use super::InShards;
 use super::conjuncts::{Structure, structure_of};
 use super::pins::{Meaning, Pin, Predicate};
 use super::scope::Surveyor;
-use super::tables::{Owner, Tables};
-
-/// A table that a condition limits, and the predicates of which one holds for each of its rows.
-type Limited = (usize, Vec<Pin>);
+use super::tables::{Limited, Owner, Tables};
 
 impl Surveyor<'_> {
     /// Reads a condition that limits the rows of these tables, or of all.
@@ -38,20 +35,31 @@ impl Surveyor<'_> {
             // Where the column is absent, `1=1` takes the place of a predicate, so it must say nothing else.
             Structure::Predicate(predicate) if absent && predicate.place.columns.len() > 1 => {}
             Structure::Predicate(predicate) => match predicate.meaning {
-                Meaning::Pin(pin) => {
-                    if let Some(index) = self.pinned_table(&pin, tables) {
-                        self.pin(index, vec![pin], limits, tables);
+                Meaning::Pin(pin) => match self.pinned_table(&pin, tables) {
+                    Some(index) if !absent && pin.value_set().len() > 1 => {
+                        tables.limit_by_any([(index, vec![pin])], limits);
                     }
-                }
+                    Some(index) => self.pin(index, vec![pin], limits, tables),
+                    None => {}
+                },
                 Meaning::Link(columns) => self.link(&columns, limits, tables),
             },
             Structure::Any(_) if absent => {}
             Structure::Any(terms) => {
-                for (index, pins) in limited_by_any(terms, tables) {
-                    self.pin(index, pins, limits, tables);
-                }
+                let limited = limited_by_any(terms, tables);
+                tables.limit_by_any(limited, limits);
             }
             Structure::All(_) | Structure::Other => {}
+        }
+    }
+
+    /// Several keys, or terms of which one must hold, pin a table that nothing else pins. Elsewhere they only take keys away.
+    pub(super) fn pin_by_any(&mut self, tables: &mut Tables) {
+        for (index, pins) in std::mem::take(&mut tables.by_any) {
+            if !tables.all[index].pinned {
+                self.pin(index, pins, None, tables);
+                tables.spread();
+            }
         }
     }
 

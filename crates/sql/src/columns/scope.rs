@@ -419,6 +419,7 @@ impl Surveyor<'_> {
             self.condition(condition.expression, condition.limits.as_ref(), &mut scope.tables);
         }
         scope.tables.spread();
+        self.pin_by_any(&mut scope.tables);
         for table in scope.tables.all.iter().filter(|table| table.logical) {
             self.finding.logical_tables.push(LogicalTable {
                 name: table.exposed.clone(),

@@ -14,7 +14,11 @@
 
 use std::ops::Range;
 
+use super::pins::Pin;
 use crate::parse::same_but_for_case;
+
+/// A table that a condition limits, and the predicates of which one holds for each of its rows.
+pub(super) type Limited = (usize, Vec<Pin>);
 
 /// A table in a FROM clause.
 pub(super) struct Table {
@@ -35,6 +39,8 @@ pub(super) struct Table {
 #[derive(Default)]
 pub(super) struct Tables {
     pub(super) all: Vec<Table>,
+    /// Tables that are limited to one of several keys.
+    pub(super) by_any: Vec<Limited>,
     /// Names of derived and common tables.
     pub(super) derived: Vec<String>,
     /// From a table to one that it pins when it is pinned.
@@ -126,6 +132,17 @@ impl Tables {
         if limited(one) {
             self.links.push((other, one));
         }
+    }
+
+    /// A condition that limits only the tables of `limits`, or all, limits these to one of several keys.
+    pub(super) fn limit_by_any(
+        &mut self,
+        limited: impl IntoIterator<Item = Limited>,
+        limits: Option<&Range<usize>>,
+    ) {
+        let is_limited = |index: usize| limits.is_none_or(|limits| limits.contains(&index));
+        self.by_any
+            .extend(limited.into_iter().filter(|limited| is_limited(limited.0)));
     }
 
     /// Pins what is linked to pinned tables.

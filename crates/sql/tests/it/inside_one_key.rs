@@ -218,6 +218,10 @@ fn plain_forms_are_placed() {
             "7",
         ),
         ("SELECT n FROM City WHERE (Continent)=(7)", "7"),
+        (
+            "SELECT n FROM City WHERE (Continent=7 OR Continent=8) AND Continent=7",
+            "7",
+        ),
         ("SELECT n FROM City WHERE Continent=+7", "7"),
         ("SELECT n FROM City WHERE Continent=7.0", "7"),
         ("SELECT n FROM City WHERE Continent IN ((7), -7.00)", "7|-7"),

@@ -24,6 +24,9 @@ use random::Random;
 
 const LONG: &str = "SHARDWRIGHT_PINS";
 const QUICK: usize = 6_000;
+/// MySQL lets root in by its socket only.
+const USER: &str = "tester";
+const PASSWORD: &str = "of pins";
 const SEED: u64 = 0x5EED_0023;
 const TENANTS: std::ops::RangeInclusive<i64> = 1..=6;
 
@@ -97,8 +100,8 @@ impl Side {
         let connect = |name: &str| {
             let schema = schema(name);
             let options = ClientOptions {
-                user: "root",
-                password: "",
+                user: USER,
+                password: PASSWORD,
                 schema: Some(&schema),
             };
             let mut connection = server.connect(options).unwrap();
@@ -381,6 +384,9 @@ fn compare(side: &mut Side, written: &Written, tally: &mut Tally) {
 fn a_placed_statement_is_answered_as_by_an_unsharded_server() {
     let count = std::env::var(LONG).map_or(QUICK, |count| count.parse().unwrap());
     let server = MariaDb::start(Options::default()).unwrap();
+    server
+        .create_user(USER, PASSWORD, Some("ALL PRIVILEGES ON *.*"))
+        .unwrap();
     let mut sides = MAPS.map(|map| Side::new(&server, map));
     let mut random = Random::new(SEED);
     let mut tally = Tally::default();
