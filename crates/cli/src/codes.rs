@@ -196,6 +196,24 @@ const REFUSALS: &[CodeDoc] = &[
          ProxySQL, the execution of a statement that was prepared before the route was there gets this code. Prepare the\n\
          statement again to see the words.\n",
     ),
+    page(
+        "SW365",
+        "a key column that compares or stores a key otherwise than the map",
+        "The map finds its key in a column. It places a key by its text: `'A '`, `'a'` and `'A'` are three keys, and so are\n\
+         `'01'` and `'1'`. The server compares by the type and the collation of the column, and may take them for one. Then rows\n\
+         of one key would be on two shards. The message names the column, its type and the form that is read:\n\n\
+         * Keys that the map lists are read in every column that tells keys of different shards apart.\n\
+         * Where every value has a shard or a cluster (`hash`, `remainder`, `unknown_key` with a cluster), texts are read in any\n\
+           form in columns with a `_bin` collation. Under a collation that ignores case, only printable ASCII without capitals,\n\
+           `` ` `` and `~`. Blanks at the end are read only where the collation does not pad.\n\
+         * New rows must hold the key exactly: it fits the type, and nothing in the table (a generated column, a BEFORE\n\
+           trigger) replaces it.\n\n\
+         Write the key in that form, or give the column another collation: `ALTER TABLE orders MODIFY tenant VARCHAR(20) COLLATE\n\
+         utf8mb4_bin NOT NULL`. A table of the statement that lacks the column is refused too. Only the bundled proxy asks\n\
+         servers for columns.\n\n\
+         A key beyond ASCII is read only in a session whose character set is utf8mb4. Otherwise its bytes are another text\n\
+         to the server. Write `SET NAMES utf8mb4` first, or use keys in ASCII.\n",
+    ),
 ];
 
 const fn page(code: &'static str, title: &'static str, page: &'static str) -> CodeDoc {

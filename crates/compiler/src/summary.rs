@@ -170,6 +170,7 @@ pub(crate) fn refused(refusal: Refusal) -> &'static str {
         Refusal::RefusedShard => "refused: the shard takes nothing",
         Refusal::ReadsOnly => "refused: more than a read",
         Refusal::Route => "refused by a route",
+        Refusal::KeyColumn => "refused: the column compares otherwise",
     }
 }
 

@@ -135,6 +135,8 @@ pub(crate) struct Backend {
     pub(crate) is_suspect: bool,
     /// Code ran on it that may have set what a reset does not undo.
     pub(crate) may_outlast_reset: bool,
+    /// The server was asked, and reads texts as UTF-8; since then nothing has run that could change it.
+    pub(crate) is_utf8: bool,
     /// The session whose state it has; 0 for none.
     pub(crate) last_session: u64,
     /// The latest id of that session, if it was left here.
@@ -142,7 +144,6 @@ pub(crate) struct Backend {
     /// The last entry of that session's SET history that it has.
     pub(crate) replayed: u64,
     pub(crate) idle_since: Instant,
-    /// When it was logged in.
     pub(crate) opened: Instant,
     /// From then on it goes to no further session.
     pub(crate) over_at: Instant,
@@ -239,6 +240,7 @@ impl Connect<'_> {
             statements: BackendStatements::default(),
             is_suspect: false,
             may_outlast_reset: false,
+            is_utf8: false,
             last_session: 0,
             insert_id: None,
             replayed: 0,
@@ -381,6 +383,7 @@ impl Backend {
             statements: BackendStatements::default(),
             is_suspect: false,
             may_outlast_reset: false,
+            is_utf8: false,
             last_session: 0,
             insert_id: None,
             replayed: 0,

@@ -1,12 +1,12 @@
-//! Which tables were base tables when their server was last asked: what a column map takes for granted before it
-//! believes a key.
+//! What a worker knows of tables: what a column map takes for granted before it believes a key.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::{AssumedTable, HostgroupId};
-use shardwright_sql::lex::reads_alike;
+use shardwright_rules::key_column::{Distinction, KeyColumn, KeyDoubt, KeysOfMap, judge};
+use shardwright_rules::{AssumedKey, AssumedTable, HostgroupId};
+use smallvec::SmallVec;
 
 /// A change of a table that does not pass through the proxy is noticed after this time.
 const KNOWN_FOR: Duration = Duration::from_secs(60);
@@ -29,77 +29,145 @@ pub(crate) struct AskedFor<'a> {
     pub(crate) era: Era,
 }
 
+/// A key column, and the keys that a map looks for in it.
+#[derive(Clone, Debug)]
+pub(crate) struct KnownColumn {
+    pub(crate) column: KeyColumn,
+    pub(crate) keys: KeysOfMap,
+}
+
+impl KnownColumn {
+    /// Whether the column is what a statement takes it for.
+    pub(crate) fn belief(&self, key: &AssumedKey) -> Belief {
+        match judge(&self.column, &self.keys, key) {
+            Ok(()) => Belief::True {
+                has_numbers: Some(self.column.has_numbers()),
+            },
+            Err(why) => Belief::False {
+                is_a: self.column.description.clone(),
+                why,
+            },
+        }
+    }
+}
+
+/// What is known of a table for one map.
+struct KnownTable {
+    map: Arc<str>,
+    /// The name of the key column, and what is known of it; `None` where only the table was asked for.
+    key: Option<(Arc<str>, KnownColumn)>,
+    asked: Instant,
+}
+
+/// Whether what a statement takes for granted of a table is so.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Belief {
+    /// It is; and the key column has numbers, where there is one.
+    True { has_numbers: Option<bool> },
+    /// It is not.
+    False {
+        /// The column's type, human-readable.
+        is_a: String,
+        why: KeyDoubt,
+    },
+    /// The server must be asked.
+    Unknown,
+}
+
+/// By the name of the table; one entry for each map that looks for keys in it.
+type TablesOfSchema = FxHashMap<Box<str>, SmallVec<[KnownTable; 1]>>;
+
 /// What one worker knows.
 #[derive(Default)]
 pub(crate) struct BaseTables {
     era: Era,
     count: usize,
-    base: FxHashMap<(HostgroupId, Arc<str>), FxHashMap<Box<str>, Instant>>,
+    known: FxHashMap<(HostgroupId, Arc<str>), TablesOfSchema>,
+    /// Whether a server tells the keys of a map apart under a collation: that does not change with tables.
+    distinctions: FxHashMap<(HostgroupId, Arc<str>, String), Distinction>,
 }
 
 impl BaseTables {
-    /// Whether the table was a base table, so short a time ago that it still is.
-    pub(crate) fn is_base(
+    /// Whether a table is what a statement takes it for, as it was so short a time ago that it still is.
+    pub(crate) fn belief(
         &mut self,
         era: Era,
         hostgroup: HostgroupId,
         table: &AssumedTable,
         now: Instant,
-    ) -> bool {
+    ) -> Belief {
         self.forget_before(era);
-        let of_schema = self.base.get(&(hostgroup, table.schema.clone()));
-        of_schema
-            .and_then(|tables| tables.get(&*table.table))
-            .is_some_and(|asked| now.duration_since(*asked) < KNOWN_FOR)
+        let of_schema = self.known.get(&(hostgroup, table.schema.clone()));
+        let Some(known) = of_schema.and_then(|tables| tables.get(&*table.table)) else {
+            return Belief::Unknown;
+        };
+        let mut fresh = known
+            .iter()
+            .filter(|known| now.duration_since(known.asked) < KNOWN_FOR);
+        let Some(key) = &table.key else {
+            return fresh
+                .next()
+                .map_or(Belief::Unknown, |_| Belief::True { has_numbers: None });
+        };
+        let of_map = fresh.find_map(|known| {
+            let (column, known_column) = known.key.as_ref()?;
+            (known.map == table.map && *column == key.column).then_some(known_column)
+        });
+        of_map.map_or(Belief::Unknown, |known| known.belief(key))
     }
 
-    /// Remembers a base table, unless something has changed since it was asked for. `era` is that of the answer.
-    pub(crate) fn learn(&mut self, asked: &AskedFor<'_>, era: Era, now: Instant) {
+    /// Remembers a base table and its key column, unless something has changed since it was asked for. `era` is that of the
+    /// answer.
+    pub(crate) fn learn(
+        &mut self,
+        asked: &AskedFor<'_>,
+        column: Option<KnownColumn>,
+        era: Era,
+        now: Instant,
+    ) {
         self.forget_before(era);
         if asked.era != era {
             return;
         }
         let AskedFor { hostgroup, table, .. } = *asked;
         if self.count >= MOST {
-            self.base.clear();
+            self.known.clear();
             self.count = 0;
         }
-        let tables = self.base.entry((hostgroup, table.schema.clone())).or_default();
-        if tables.insert(table.table.as_str().into(), now).is_none() {
-            self.count += 1;
-        }
+        let name = table.key.as_ref().map(|key| key.column.clone());
+        let tables = self.known.entry((hostgroup, table.schema.clone())).or_default();
+        let known = tables.entry(table.table.as_str().into()).or_default();
+        known.retain(|known| {
+            known.map != table.map || known.key.as_ref().map(|(name, _)| name) != name.as_ref()
+        });
+        known.push(KnownTable {
+            map: table.map.clone(),
+            key: name.zip(column),
+            asked: now,
+        });
+        self.count += 1;
+    }
+
+    /// Whether a server tells the keys of a map apart under a collation, if it was asked.
+    pub(crate) fn distinction(&self, of: &(HostgroupId, Arc<str>, String)) -> Option<Distinction> {
+        self.distinctions.get(of).copied()
+    }
+
+    /// Remembers the answer.
+    pub(crate) fn distinguish(&mut self, of: (HostgroupId, Arc<str>, String), distinction: Distinction) {
+        self.distinctions.insert(of, distinction);
     }
 
     fn forget_before(&mut self, era: Era) {
+        if self.era.generation != era.generation {
+            self.distinctions.clear();
+        }
         if self.era != era {
-            self.base.clear();
+            self.known.clear();
             self.count = 0;
             self.era = era;
         }
     }
-}
-
-/// Asks for a table: no row if there is none, one if it is a base table, two if it is anything else. The limit stands
-/// against the session's `sql_select_limit`.
-pub(crate) fn question(table: &AssumedTable) -> String {
-    // The connection may be in any sql_mode, and in another character set than the name.
-    let literal = |name: &str| match name.is_ascii() && reads_alike(name.as_bytes()) {
-        true => format!("'{}'", name.replace('\'', "''")),
-        false => {
-            name.bytes()
-                .fold("_utf8mb4 X'".to_owned(), |hex, byte| format!("{hex}{byte:02X}"))
-                + "'"
-        }
-    };
-    let from = format!(
-        "FROM information_schema.TABLES WHERE TABLE_SCHEMA = {} AND TABLE_NAME = {} AND TABLE_TYPE",
-        literal(&table.schema),
-        literal(&table.table)
-    );
-    format!(
-        "SELECT 1 {from} <> 'TEMPORARY' UNION ALL SELECT 2 {from} NOT IN ('BASE TABLE', 'SYSTEM VERSIONED', 'TEMPORARY') \
-         LIMIT 2"
-    )
 }
 
 #[cfg(test)]
@@ -111,6 +179,8 @@ mod tests {
             schema: "app".into(),
             table: name.to_owned(),
             map: "m".into(),
+            is_stated: false,
+            key: None,
         }
     }
 
@@ -126,31 +196,26 @@ mod tests {
             table: &bal,
             era,
         };
-        known.learn(&asked_in(era), era, start);
-        assert!(known.is_base(era, hostgroup, &table("bal"), start));
-        assert!(!known.is_base(era, hostgroup, &table("other"), start));
-        assert!(!known.is_base(era, HostgroupId(20), &table("bal"), start));
-        assert!(!known.is_base(era, hostgroup, &table("bal"), start + KNOWN_FOR));
+        let is_base = |known: &mut BaseTables, era, hostgroup, name, now| {
+            known.belief(era, hostgroup, &table(name), now) == Belief::True { has_numbers: None }
+        };
+        known.learn(&asked_in(era), None, era, start);
+        assert!(is_base(&mut known, era, hostgroup, "bal", start));
+        assert!(!is_base(&mut known, era, hostgroup, "other", start));
+        assert!(!is_base(&mut known, era, HostgroupId(20), "bal", start));
+        assert!(!is_base(&mut known, era, hostgroup, "bal", start + KNOWN_FOR));
         let changed = Era { changes: 1, ..era };
-        assert!(!known.is_base(changed, hostgroup, &table("bal"), start));
-        known.learn(&asked_in(era), changed, start);
+        assert!(!is_base(&mut known, changed, hostgroup, "bal", start));
+        known.learn(&asked_in(era), None, changed, start);
         assert!(
-            !known.is_base(changed, hostgroup, &table("bal"), start),
+            !is_base(&mut known, changed, hostgroup, "bal", start),
             "it was asked before the change"
         );
         let generation = Era {
             generation: 2,
             ..changed
         };
-        known.learn(&asked_in(generation), generation, start);
-        assert!(known.is_base(generation, hostgroup, &table("bal"), start));
-    }
-
-    #[test]
-    fn names_are_asked_for_as_literals() {
-        let asked = question(&table("it's\\"));
-        assert!(asked.contains("TABLE_NAME = _utf8mb4 X'697427735C'"), "{asked}");
-        let asked = question(&table("it's"));
-        assert!(asked.contains("TABLE_NAME = 'it''s'"), "{asked}");
+        known.learn(&asked_in(generation), None, generation, start);
+        assert!(is_base(&mut known, generation, hostgroup, "bal", start));
     }
 }

@@ -62,6 +62,7 @@ mod stats;
 mod store;
 mod sweeps;
 mod sync_connections;
+mod table_question;
 mod throttles;
 mod tls;
 mod validate;

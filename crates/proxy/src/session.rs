@@ -199,7 +199,8 @@ async fn begin(worker: Rc<Worker>, arrival: Arrival) -> Option<Session> {
     .await?;
     drop(login_permit);
     handle.log_in(accepted.login.user.name.clone());
-    let mut settings = Settings::new(accepted.schema);
+    let encoding = login::encoding_of(accepted.login.collation);
+    let mut settings = Settings::new(accepted.schema, encoding);
     if accepted
         .capabilities
         .contains(CapabilityFlags::CLIENT_IGNORE_SPACE)

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde::Serialize;
 use smallvec::SmallVec;
 
+use crate::assumed::AssumedTable;
 use crate::refusal::Rejection;
 use crate::{Address, HostgroupId, Role, Throttled, Withheld};
 
@@ -108,18 +109,6 @@ pub struct Route {
     /// What was taken for granted about tables of the schema on the shard; whoever sends the statement sees to it.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub assumed: Vec<AssumedTable>,
-}
-
-/// A table that a key column was believed of: true of base tables only. A view may call another column by that name, or
-/// aggregate over rows of other keys.
-#[derive(Clone, Debug, PartialEq, Eq, Hash, Serialize)]
-pub struct AssumedTable {
-    /// The schema as the server has it.
-    pub schema: Arc<str>,
-    /// The table.
-    pub table: String,
-    /// The map that believed it.
-    pub map: Arc<str>,
 }
 
 /// A route without names: as much of it as a statement needs on its way.

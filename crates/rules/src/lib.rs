@@ -5,15 +5,18 @@
 //! `test`) is held to that answer by differential tests.
 
 mod address;
+mod assumed;
 mod chains;
 mod configuration;
 pub mod decide;
 mod decision;
 mod digests;
+mod encoding;
 mod evaluator;
 mod firewall;
 mod graph;
 mod hostgroups;
+pub mod key_column;
 mod known_text;
 mod known_texts;
 mod lacking;
@@ -37,13 +40,15 @@ pub mod throttle;
 mod user;
 
 pub use address::Address;
+pub use assumed::{AssumedKey, AssumedTable, ComparedValue, RowWrites};
 pub use chains::Chains;
 pub use configuration::{Configuration, FORMAT_VERSION, ON_CLIENT_GONE};
 pub use decide::{BrokenPattern, PatternColumn, remainder};
 pub use decision::{
-    AssumedTable, Besides, Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Route, Step,
+    Besides, Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Route, Step,
 };
 pub use digests::{GROUPING_LIMITS, changes_digests};
+pub use encoding::Encoding;
 pub use evaluator::Evaluator;
 pub use firewall::{FIREWALL_MESSAGE, Firewall};
 pub use graph::{Body, FastRoute, NativeStep, Rule, RuleGraph};

@@ -2,7 +2,8 @@
 
 use serde::Serialize;
 
-use crate::{Address, CommentForm, Finder, KeyTemplate};
+use crate::key_column::KeyDoubt;
+use crate::{Address, AssumedTable, CommentForm, Finder, KeyTemplate};
 
 /// Why a statement is refused. The number is that of the page that `shardwright explain` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -35,11 +36,13 @@ pub enum Refusal {
     ReadsOnly,
     /// A route refuses the statement.
     Route,
+    /// The key column compares or stores a value otherwise than the map does.
+    KeyColumn,
 }
 
 impl Refusal {
     /// Every reason there is.
-    pub const ALL: [Refusal; 14] = [
+    pub const ALL: [Refusal; 15] = [
         Refusal::MissingKey,
         Refusal::UnknownKey,
         Refusal::ConflictingKeys,
@@ -54,6 +57,7 @@ impl Refusal {
         Refusal::RefusedShard,
         Refusal::ReadsOnly,
         Refusal::Route,
+        Refusal::KeyColumn,
     ];
 
     /// The code to look up.
@@ -73,6 +77,7 @@ impl Refusal {
             Refusal::RefusedShard => "SW362",
             Refusal::ReadsOnly => "SW363",
             Refusal::Route => "SW364",
+            Refusal::KeyColumn => "SW365",
         }
     }
 
@@ -100,6 +105,9 @@ impl Refusal {
             Refusal::RefusedShard => self.message(&format!("shard map {map} refuses this {key}")),
             Refusal::ReadsOnly => self.message(READS_ONLY),
             Refusal::Route => self.message(ROUTE_REFUSES),
+            Refusal::KeyColumn => self.message(&format!(
+                "shard map {map}: the key column can compare or store this {key} as another one"
+            )),
         }
     }
 
@@ -286,6 +294,64 @@ pub fn not_a_base_table(map: &str, schema: &str, table: &str) -> String {
     Refusal::NotABaseTable.message(&format!(
         "{schema}.{table} is not a base table, so what its columns hold is not known: name the tables that it stands on, \
          or state it as shard_maps.{map}.tables.views.{table}"
+    ))
+}
+
+/// A key column that compares or stores a value otherwise than its map.
+pub fn key_column(table: &AssumedTable, column: &str, is_a: &str, why: &KeyDoubt) -> String {
+    let AssumedTable {
+        schema, table, map, ..
+    } = table;
+    Refusal::KeyColumn.message(&format!(
+        "shard map {map}: column {column} of {schema}.{} is {is_a}: {}; {}",
+        shortened(table),
+        shortened(&why.what),
+        why.form
+    ))
+}
+
+/// A table of a column map that does not have its column.
+pub fn lacks_key_column(table: &AssumedTable, column: &str) -> String {
+    let AssumedTable {
+        schema, table, map, ..
+    } = table;
+    Refusal::KeyColumn.message(&format!(
+        "shard map {map}: {schema}.{} has no column {column}, so the statement does not say whose rows it is about; name \
+         tables that have it, or give the key in a comment",
+        shortened(table)
+    ))
+}
+
+/// Tables of one statement of which one has numbers in its key column, and another has texts.
+pub fn mixed_key_columns(map: &str) -> String {
+    Refusal::KeyColumn.message(&format!(
+        "shard map {map}: the key column has numbers in one table of the statement and texts in another, which can be equal \
+         to several keys; ask them one by one"
+    ))
+}
+
+/// A literal of a column that a server can call equal to another key, human-readable.
+pub(crate) fn ambiguous_key(map: &str, key: &str, text: &str, form: &str) -> String {
+    format!(
+        "shard map {map}: to a server, {} can be equal to another {key}; write {form}",
+        shortened(text)
+    )
+}
+
+/// A key whose bytes are another text in the session's character set, human-readable.
+pub(crate) fn key_of_other_encoding(map: &str, key: &str, text: &str) -> String {
+    format!(
+        "shard map {map}: the session's character set is not utf8mb4, so the bytes of {} can be another {key} to the server; \
+         use SET NAMES utf8mb4, or a {key} in ASCII",
+        shortened(text)
+    )
+}
+
+/// A connection whose character sets are not those that the session has set.
+pub fn connection_of_other_encoding(map: &str) -> String {
+    Refusal::KeyColumn.message(&format!(
+        "shard map {map}: the server reads this session's statements in another character set than utf8mb4, so a key beyond \
+         ASCII can be another one to it; use SET NAMES utf8mb4"
     ))
 }
 

@@ -13,7 +13,7 @@ use shardwright_sql::{
     Digest, DigestOptions, LexMode, Lexer, ReadHazards, Shape, Skim, StatementClass, Token,
 };
 
-use crate::{KeyValue, KnownText, NamePattern, Names, PendingKind, SentAs, StatementKind};
+use crate::{Encoding, KeyValue, KnownText, NamePattern, Names, PendingKind, SentAs, StatementKind};
 
 /// What COMMIT or ROLLBACK makes of a transaction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,7 @@ pub enum TransactionEnd {
 pub struct Statement<'a> {
     text: &'a [u8],
     mode: LexMode,
+    encoding: Encoding,
     sent_as: SentAs,
     /// What an execution binds to its `?`; `None` where that is not known.
     bound: Option<&'a [Option<KeyValue>]>,
@@ -46,6 +47,7 @@ impl<'a> Statement<'a> {
         Self {
             text,
             mode,
+            encoding: Encoding::Utf8mb4,
             sent_as: SentAs::Query,
             bound: None,
             skim: OnceCell::new(),
@@ -66,6 +68,18 @@ impl<'a> Statement<'a> {
             digest_hash: known.digest_hash.into(),
             ..self
         }
+    }
+
+    /// The same statement, in a session of these character sets; without this, it is UTF-8.
+    #[inline]
+    #[must_use]
+    pub fn encoded_in(self, encoding: Encoding) -> Self {
+        Self { encoding, ..self }
+    }
+
+    /// What its bytes beyond ASCII are, and those of its parameters.
+    pub fn encoding(&self) -> Encoding {
+        self.encoding
     }
 
     /// The same statement, sent with another command.

@@ -229,15 +229,15 @@ impl StatedTables {
         self.base.is_empty() && self.views.is_empty()
     }
 
-    /// The tables that `table` reads and that nothing is stated of: whether they are base tables must be asked.
-    pub fn unstated<'a>(&'a self, table: &'a str) -> impl Iterator<Item = &'a str> {
+    /// The tables that `table` stands for: itself, or what a stated view reads; and whether each is stated to be a base table.
+    pub fn read_by<'a>(&'a self, table: &'a str) -> impl Iterator<Item = (&'a str, bool)> {
         let view = self.views.get(table);
         let itself = view.is_none().then_some(table);
         let below = view.into_iter().flatten().map(|table| &**table);
         itself
             .into_iter()
             .chain(below)
-            .filter(|table| !self.base.contains(*table))
+            .map(|table| (table, self.base.contains(table)))
     }
 }
 
@@ -256,14 +256,14 @@ mod tests {
     }
 
     #[test]
-    fn what_is_stated_is_not_asked_for() {
+    fn a_stated_view_stands_for_its_tables() {
         let stated = StatedTables {
             base: ["orders".into()].into(),
             views: [("recent".into(), vec!["orders".into(), "items".into()])].into(),
         };
-        let unstated = |table| stated.unstated(table).collect::<Vec<_>>();
-        assert_eq!(unstated("orders"), [""; 0]);
-        assert_eq!(unstated("recent"), ["items"]);
-        assert_eq!(unstated("notes"), ["notes"]);
+        let read_by = |table| stated.read_by(table).collect::<Vec<_>>();
+        assert_eq!(read_by("orders"), [("orders", true)]);
+        assert_eq!(read_by("recent"), [("orders", true), ("items", false)]);
+        assert_eq!(read_by("notes"), [("notes", false)]);
     }
 }

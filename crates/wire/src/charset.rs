@@ -17,6 +17,9 @@ const TRAIL_BYTE_CAN_BE_ASCII: [&str; 5] = ["big5", "gbk", "sjis", "cp932", "gb1
 /// and Collations"): ASCII is not one byte there.
 const NEVER_A_CLIENT_SET: [&str; 4] = ["ucs2", "utf16", "utf16le", "utf32"];
 
+/// Sets in which bytes of ASCII are other characters: `{` is `ä` in swe7, and `@0041` is `A` in names of files.
+const OTHER_THAN_ASCII: [&str; 2] = ["swe7", "filename"];
+
 /// The character set of a collation id, or `None` for an id that is not known.
 ///
 /// Ids above 255 do not fit in a handshake; MariaDB's `uca1400` ids (2048 and up) name their set by range.
@@ -58,6 +61,7 @@ pub fn is_lexable(charset: &str) -> bool {
     !TRAIL_BYTE_CAN_BE_ASCII
         .iter()
         .chain(&NEVER_A_CLIENT_SET)
+        .chain(&OTHER_THAN_ASCII)
         .any(|name| name.eq_ignore_ascii_case(charset))
 }
 
@@ -88,7 +92,8 @@ mod tests {
     #[test]
     fn every_set_whose_trail_bytes_can_be_ascii_is_refused() {
         for name in [
-            "big5", "GBK", "sjis", "cp932", "gb18030", "utf16", "ucs2", "utf32", "utf16le",
+            "big5", "GBK", "sjis", "cp932", "gb18030", "utf16", "ucs2", "utf32", "utf16le", "swe7",
+            "filename",
         ] {
             assert!(!is_lexable(name), "{name}");
         }

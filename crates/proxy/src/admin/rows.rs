@@ -273,7 +273,13 @@ pub(super) fn decision(decision: &Decision) -> shardwright_mysqlite::Table {
                 row("backend_schema", schema.to_string());
             }
             for table in &route.assumed {
-                row("assumed_base_table", format!("{}.{}", table.schema, table.table));
+                let name = format!("{}.{}", table.schema, table.table);
+                if let Some(key) = &table.key {
+                    row("assumed_key_column", format!("{name}.{}", key.column));
+                }
+                if !table.is_stated {
+                    row("assumed_base_table", name);
+                }
             }
             if let Some(rewritten) = &route.rewritten {
                 row("rewritten", String::from_utf8_lossy(rewritten).into_owned());

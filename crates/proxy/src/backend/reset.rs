@@ -161,6 +161,7 @@ impl Backend {
     fn forget_session(&mut self) {
         self.statements = BackendStatements::default();
         self.is_suspect = false;
+        self.is_utf8 = false;
         self.may_have_warnings = false;
         self.insert_id = None;
         self.wrote_for = 0;

@@ -156,6 +156,9 @@ impl Session {
         {
             held.backend.ran_unknown_code();
         }
+        if held.backend.is_suspect || shape.class == StatementClass::Set || shape.executable_comment {
+            held.backend.is_utf8 = false;
+        }
         self.learn_insert_id(&mut held, shape, answered.insert_id);
         self.hidden
             .note(held.hostgroup, &held.backend, routed.statement, answered.failed);
@@ -273,6 +276,7 @@ impl Session {
             self.settings.names = Some(names.clone());
             held.backend.names = Some(names.clone());
         }
+        self.settings.take_charsets(plan);
         self.settings.wait_timeout = plan.wait_timeout.or(self.settings.wait_timeout);
         let history = &mut self.settings.history;
         if plan.left == SetLeft::Replayable {

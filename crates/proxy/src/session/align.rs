@@ -221,6 +221,7 @@ impl Alignment<'_> {
         };
         run(backend, statement.statement().as_bytes()).await?;
         backend.names.clone_from(names);
+        backend.is_utf8 = false;
         Ok(())
     }
 
@@ -232,6 +233,7 @@ impl Alignment<'_> {
             refused(outcome.error)?;
             held.backend.note_status(outcome.status);
             held.backend.replayed = number;
+            held.backend.is_utf8 = false;
         }
         Ok(())
     }

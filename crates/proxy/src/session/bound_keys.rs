@@ -9,6 +9,7 @@ use super::statements::LongData;
 
 /// From here on two integers can be one `DOUBLE`.
 const EXACT: f64 = 9_007_199_254_740_992.0;
+const EXACT_INTEGER: u64 = 1 << 53;
 
 /// Each parameter of an execution as a key; `None` where it is none. `types` are those that hold for it. `None` for values
 /// that cannot be read: they place nothing.
@@ -32,7 +33,15 @@ pub(super) fn bound_keys(
             };
             key(value, parameter.column_type)
         });
-    Some(keys.collect())
+    let mut keys: Vec<Option<KeyValue>> = keys.collect();
+    // Beside a DOUBLE, an integer is compared as one, and from there on others are equal to it.
+    let is_float = |value: &BinaryValue<'_>| matches!(value, BinaryValue::Float(_) | BinaryValue::Double(_));
+    if values.iter().any(is_float) {
+        for key in &mut keys {
+            key.take_if(|key| matches!(key, KeyValue::Integer(n) if n.unsigned_abs() >= EXACT_INTEGER));
+        }
+    }
+    Some(keys)
 }
 
 /// The key that the server compares the column with.
@@ -46,13 +55,18 @@ fn key(value: BinaryValue<'_>, column_type: ColumnType) -> Option<KeyValue> {
         BinaryValue::Bytes(bytes) => {
             let text = std::str::from_utf8(bytes).ok()?;
             match column_type {
-                T::MYSQL_TYPE_VARCHAR
-                | T::MYSQL_TYPE_VAR_STRING
-                | T::MYSQL_TYPE_STRING
-                | T::MYSQL_TYPE_TINY_BLOB
+                T::MYSQL_TYPE_VARCHAR | T::MYSQL_TYPE_VAR_STRING | T::MYSQL_TYPE_STRING => {
+                    Some(KeyValue::Text(text.into()))
+                }
+                // Bytes are compared with the column's own bytes, which need not be UTF-8.
+                T::MYSQL_TYPE_TINY_BLOB
                 | T::MYSQL_TYPE_MEDIUM_BLOB
                 | T::MYSQL_TYPE_LONG_BLOB
-                | T::MYSQL_TYPE_BLOB => Some(KeyValue::Text(text.into())),
+                | T::MYSQL_TYPE_BLOB
+                    if text.is_ascii() =>
+                {
+                    Some(KeyValue::Text(text.into()))
+                }
                 T::MYSQL_TYPE_DECIMAL | T::MYSQL_TYPE_NEWDECIMAL => text.parse().ok().map(KeyValue::Integer),
                 _ => None,
             }
@@ -94,6 +108,12 @@ mod tests {
             (BinaryValue::Float(3.0), T::MYSQL_TYPE_FLOAT, integer(3)),
             (BinaryValue::Bytes(b"eu"), T::MYSQL_TYPE_VAR_STRING, text("eu")),
             (BinaryValue::Bytes(b"eu"), T::MYSQL_TYPE_BLOB, text("eu")),
+            (
+                BinaryValue::Bytes("é".as_bytes()),
+                T::MYSQL_TYPE_VAR_STRING,
+                text("é"),
+            ),
+            (BinaryValue::Bytes("é".as_bytes()), T::MYSQL_TYPE_BLOB, None),
             (BinaryValue::Bytes(b"\xFF"), T::MYSQL_TYPE_VAR_STRING, None),
             // To a text column a decimal is a number.
             (BinaryValue::Bytes(b"7"), T::MYSQL_TYPE_NEWDECIMAL, integer(7)),

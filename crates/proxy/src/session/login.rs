@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
+use shardwright_rules::Encoding;
 use shardwright_wire::auth::Scramble;
 use shardwright_wire::charset::{UTF8MB4_GENERAL_CI, charset_of_collation, is_lexable};
 use shardwright_wire::{CapabilityFlags, Greeting, MysqlError, ServerLogin, errors};
@@ -263,6 +264,12 @@ pub(super) fn user_permit(worker: &Worker, user: &UserEntry) -> Result<Permit, M
             user.name
         ))
     })
+}
+
+/// What bytes beyond ASCII are in the statements of a login with this collation.
+pub(super) fn encoding_of(collation: u8) -> Encoding {
+    charset_of_collation(u16::from(collation))
+        .map_or(Encoding::Ascii, |charset| Encoding::of_charset(&charset))
 }
 
 /// The collation of a login, if statements in its character set can be read.

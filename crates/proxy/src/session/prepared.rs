@@ -90,7 +90,9 @@ impl Session {
             return self.refuse(seq, error).await;
         }
         let text: Rc<[u8]> = Rc::from(text);
-        let statement = Statement::new(&text, self.settings.mode).sent_as(SentAs::Prepare);
+        let statement = Statement::new(&text, self.settings.mode)
+            .encoded_in(self.settings.encoding())
+            .sent_as(SentAs::Prepare);
         if !self.is_mariadb() && is_never_prepared(&statement) {
             return self.refuse(seq, not_preparable()).await;
         }
@@ -208,10 +210,14 @@ impl Session {
             .then(|| bound_keys(&execution.parameters, &execution.types, &prepared.long_data))
             .flatten()
             .map(Vec::into_boxed_slice);
-        let statement = Statement::new(&text, prepared.reading.mode).with_known(&prepared.known);
+        // Its text is what it was when it was prepared; what is bound to it is of now.
+        let encoding = prepared.encoding.min(self.settings.encoding());
+        let statement = Statement::new(&text, prepared.reading.mode)
+            .with_known(&prepared.known)
+            .encoded_in(prepared.encoding);
         let mut statement = statement.sent_as(SentAs::Execute);
         if let Some(bound) = &bound {
-            statement = statement.with_bound(bound);
+            statement = statement.with_bound(bound).encoded_in(encoding);
         }
         if let Some(question) = self.question(&statement, schema.as_deref()) {
             return Box::pin(self.answer(question, Rows::Binary, seq)).await;

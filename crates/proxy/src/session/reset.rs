@@ -6,7 +6,7 @@ use shardwright_wire::{ChangeUser, LoginStep, MysqlError, ServerLogin};
 
 use super::diagnostics::Diagnostics;
 use super::hidden_variables::HiddenVariables;
-use super::login::{collation, schema_name, user_permit};
+use super::login::{collation, encoding_of, schema_name, user_permit};
 use super::proof::{Dialogue, Known, Verdict};
 use super::routing_state::RoutingState;
 use super::settings::Settings;
@@ -25,7 +25,7 @@ impl Session {
         self.held.release_all(&self.worker);
         // Idle connections with this session's state are another's from now on.
         self.number = self.worker.next_number();
-        self.settings = Settings::new(schema);
+        self.settings = Settings::new(schema, encoding_of(self.login.collation));
         self.pending.clear();
         self.diagnostics = Diagnostics::default();
         self.insert_id = None;
@@ -78,13 +78,13 @@ impl Session {
             None => self.login.collation,
         };
         let permit = user_permit(&self.worker, &user)?;
+        self.login.collation = collation;
         self.begin_anew(schema);
         self.login.snapshot = snapshot;
         self.login.user = user;
         self.login.is_removed = false;
         self.login.permit = permit;
         self.handle.log_in(self.login.user.name.clone());
-        self.login.collation = collation;
         Ok(())
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use shardwright_rules::Statement;
+use shardwright_rules::{Encoding, Statement};
 use shardwright_sql::set::{self, Scope, SetItem, UnknownMode, Value};
 use shardwright_sql::{LexMode, StatementClass};
 use shardwright_wire::charset::is_lexable;
@@ -46,6 +46,10 @@ pub(crate) struct SqlModeSet {
 pub(crate) struct SetPlan {
     /// The character set after it.
     pub(crate) names: Option<SetNames>,
+    /// `character_set_client` after it, where it sets that.
+    pub(crate) client: Option<Encoding>,
+    /// `character_set_connection` after it, where it sets that.
+    pub(crate) connection: Option<Encoding>,
     /// Autocommit after it.
     pub(crate) autocommit: Option<bool>,
     /// It is about the next transaction only.
@@ -101,6 +105,10 @@ impl SetPlan {
         // A server of another version does not execute it, and keeps what it has.
         (plan.names, plan.autocommit) = (None, None);
         plan.is_relative = true;
+        if !comment.is_for_all {
+            plan.client = plan.client.map(|_| Encoding::Ascii);
+            plan.connection = plan.connection.map(|_| Encoding::Ascii);
+        }
         if !comment.is_for_all && plan.changes_mode(statement.mode()) {
             return Err(errors::WRONG_VALUE_FOR_VAR.with(
                 "sql_mode must not be set to ANSI_QUOTES or NO_BACKSLASH_ESCAPES, or back, in a comment that only \
@@ -176,6 +184,8 @@ impl SetPlan {
                 collation,
             } => {
                 let charset = lexable(charset)?;
+                let encoding = Some(Encoding::of_charset(&charset));
+                (self.client, self.connection) = (encoding, encoding);
                 self.variables.push("names".to_owned());
                 match collation.as_deref().map(name_of) {
                     Some(None) => self.left = SetLeft::Unknown,
@@ -188,7 +198,9 @@ impl SetPlan {
                 }
             }
             SetItem::CharacterSet(Some(charset)) => {
-                lexable(charset)?;
+                // The connection gets the character set of the schema, which is not known.
+                self.client = Some(Encoding::of_charset(&lexable(charset)?));
+                self.connection = Some(Encoding::Ascii);
                 self.leave(vec!["character set".to_owned()]);
             }
             SetItem::Names { charset: None, .. } | SetItem::CharacterSet(None) => {
@@ -245,7 +257,11 @@ impl SetPlan {
                     Some(charset) => {
                         // A collation's name begins with its character set's.
                         let charset = charset.split(|&byte| byte == b'_').next().unwrap_or_default();
-                        lexable(charset)?;
+                        let encoding = Some(Encoding::of_charset(&lexable(charset)?));
+                        match name {
+                            "character_set_client" => self.client = encoding,
+                            _ => self.connection = encoding,
+                        }
                     }
                     None => {
                         return Err(errors::UNKNOWN_CHARACTER_SET

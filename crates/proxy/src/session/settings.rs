@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
+use shardwright_rules::Encoding;
 use shardwright_sql::LexMode;
 use shardwright_sql::lex::reads_alike;
 use shardwright_wire::StatusFlags;
@@ -17,6 +18,10 @@ pub(super) struct Settings {
     /// `None`: the character set of the login.
     pub(super) names: Option<SetNames>,
     pub(super) autocommit: bool,
+    /// `character_set_client`, as far as keys depend on it.
+    pub(super) client: Encoding,
+    /// `character_set_connection`.
+    pub(super) connection: Encoding,
     /// What its sql_mode means for the reading of statements.
     pub(super) mode: LexMode,
     /// What the server's status tells of that.
@@ -30,11 +35,13 @@ pub(super) struct Settings {
 }
 
 impl Settings {
-    /// The settings of a fresh session in this schema.
-    pub(super) fn new(schema: Option<Arc<str>>) -> Self {
+    /// The settings of a fresh session in this schema and the character set of its login.
+    pub(super) fn new(schema: Option<Arc<str>>, encoding: Encoding) -> Self {
         Self {
             schema,
             names: None,
+            client: encoding,
+            connection: encoding,
             autocommit: true,
             mode: LexMode::default(),
             mode_told: StatusFlags::empty(),
@@ -59,11 +66,23 @@ impl Settings {
         }
     }
 
+    /// What bytes beyond ASCII are in a statement of now.
+    pub(super) fn encoding(&self) -> Encoding {
+        self.client.min(self.connection)
+    }
+
+    /// Takes on the character sets of a SET that holds now.
+    pub(super) fn take_charsets(&mut self, plan: &SetPlan) {
+        self.client = plan.client.unwrap_or(self.client);
+        self.connection = plan.connection.unwrap_or(self.connection);
+    }
+
     /// Takes on a SET that no server executes now; autocommit is not part of it.
     pub(super) fn take(&mut self, plan: &SetPlan, text: &[u8]) {
         if let Some(names) = &plan.names {
             self.names = Some(names.clone());
         }
+        self.take_charsets(plan);
         if plan.next_transaction {
             self.next_transaction = Some(text.to_vec());
         }

@@ -115,7 +115,7 @@ impl Session {
         };
         let mut first: Option<(usize, Place)> = None;
         for (at, part) in parts.iter().enumerate() {
-            let statement = Statement::new(part, self.settings.mode);
+            let statement = Statement::new(part, self.settings.mode).encoded_in(self.settings.encoding());
             let number = |error| in_text(error, at, parts.len());
             let Some(place) = self.place_ahead(&statement, &mut ahead).map_err(number)? else {
                 continue;

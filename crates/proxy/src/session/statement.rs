@@ -30,6 +30,7 @@ impl Session {
     pub(super) async fn query(&mut self, text: &[u8], query: Query<'_>) -> Flow {
         let seq = query.frame.next_seq();
         let statement = self.worker.statement(text, self.settings.mode);
+        let statement = statement.encoded_in(self.settings.encoding());
         if is_comment_only(&statement) {
             return Box::pin(self.send_ok(seq, b"")).await;
         }

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::{Dispatch, HostgroupId, KnownText, PendingKind, Transaction};
+use shardwright_rules::{Dispatch, Encoding, HostgroupId, KnownText, PendingKind, Transaction};
 
 use super::cursor::Cursor;
 use super::settings::Settings;
@@ -16,6 +16,8 @@ pub(crate) struct SessionStatement {
     pub(crate) text: Rc<[u8]>,
     /// How its text was read when it was prepared.
     pub(crate) reading: Reading,
+    /// What its bytes beyond ASCII are.
+    pub(crate) encoding: Encoding,
     /// What was read then.
     pub(crate) known: KnownText,
     /// The schema that was current when it was prepared; names in it mean that schema's.
@@ -39,6 +41,7 @@ impl SessionStatement {
             known: KnownText::of(&text, reading.mode),
             text,
             reading,
+            encoding: settings.encoding(),
             schema: settings.schema.clone(),
             parameters,
             types: Rc::default(),
@@ -176,7 +179,11 @@ mod tests {
     use super::*;
 
     fn statement(parameters: u16) -> SessionStatement {
-        SessionStatement::new(Rc::from(&b"SELECT ?"[..]), &Settings::new(None), parameters)
+        SessionStatement::new(
+            Rc::from(&b"SELECT ?"[..]),
+            &Settings::new(None, Encoding::Utf8mb4),
+            parameters,
+        )
     }
 
     #[test]

@@ -27,6 +27,7 @@ mod greeting;
 mod half_open;
 mod heartbeats;
 mod hostile;
+mod key_values;
 mod kill;
 mod lag_trials;
 mod leaks;

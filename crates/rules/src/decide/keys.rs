@@ -1,15 +1,19 @@
 //! The keys that the finders of a map yield for one statement.
 
+mod literals;
+
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use shardwright_sql::columns::{self, ColumnAnswer, ColumnQuestion, KeyUse, Mentions};
 use shardwright_sql::comment::{self, CommentKey};
 use shardwright_sql::schema::{self, TableKeys, TableName, TableQuestion};
 use smallvec::{SmallVec, smallvec};
 
+use self::literals::{literal_value, literals};
 use crate::decide::evaluation::Evaluation;
 use crate::refusal::{self, Refusal};
-use crate::{CommentForm, Conflict, Finder, InShards, KeyKind, KeyRef, KeyTemplate, MapStep};
+use crate::{CommentForm, Conflict, Encoding, Finder, InShards, KeyKind, KeyRef, KeyTemplate, MapStep};
 
 /// What the finders of a map say together.
 pub(super) enum Search<'a> {
@@ -27,7 +31,16 @@ pub(super) struct Keys<'a> {
     pub(super) found: SmallVec<[FoundKey<'a>; 1]>,
     origin: Origin<'a>,
     /// How a predicate uses them, when one does.
-    pub(super) column: Option<Box<KeyUse>>,
+    pub(super) column: Option<Box<ColumnUse<'a>>>,
+}
+
+/// Keys of a column, and the column.
+pub(super) struct ColumnUse<'a> {
+    pub(super) using: KeyUse,
+    pub(super) column: &'a Arc<str>,
+    pub(super) in_shards: InShards,
+    /// The statement is placed by them, and not by another finder's key whatever they are.
+    pub(super) decides: bool,
 }
 
 /// One value that was found.
@@ -37,6 +50,17 @@ pub(super) struct FoundKey<'a> {
     pub(super) text: Cow<'a, str>,
     /// `None`: not a value of the key's kind, so no shard holds it.
     pub(super) value: Option<KeyRef<'a>>,
+    /// Why it is not known which key it is: then it belongs nowhere, not even where unknown keys go.
+    pub(super) unread: Option<Unread>,
+}
+
+/// Why a value is not read as a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Unread {
+    /// To a server it can be equal to another key.
+    Ambiguous,
+    /// Its bytes are another text to a server.
+    Encoding,
 }
 
 /// What keys were found in.
@@ -90,7 +114,11 @@ pub(super) fn search<'a>(step: &'a MapStep, evaluation: &Evaluation<'a>) -> Sear
         match &mut keys {
             None => keys = Some(found),
             Some(first) if step.conflict == Conflict::First => {
-                first.column = first.column.take().or(found.column)
+                let other = found.column.map(|mut other| {
+                    other.decides = false;
+                    other
+                });
+                first.column = first.column.take().or(other);
             }
             Some(first) if agree(first, &found) => first.join(found),
             Some(first) => return conflict(step, first.found.iter().chain(&found.found)),
@@ -108,6 +136,7 @@ pub(super) fn search<'a>(step: &'a MapStep, evaluation: &Evaluation<'a>) -> Sear
 }
 
 fn ask<'a>(step: &'a MapStep, evaluation: &Evaluation<'a>, finder: &'a Finder) -> Answer<'a> {
+    let encoding = evaluation.statement.encoding();
     let or_nothing = |keys: Option<Keys<'a>>| keys.map_or(Answer::Nothing, Answer::Keys);
     match finder {
         Finder::Comment { word, form } => comment_keys(step, evaluation, word, form),
@@ -115,20 +144,39 @@ fn ask<'a>(step: &'a MapStep, evaluation: &Evaluation<'a>, finder: &'a Finder) -
             evaluation
                 .session
                 .schema
-                .and_then(|schema| name_key(step.kind, template, schema, "schema")),
+                .and_then(|schema| name_key(step.kind, template, schema, "schema"))
+                .map(|mut keys| {
+                    for found in keys.found.iter_mut().filter(|found| !encoding.reads(&found.text)) {
+                        found.value = None;
+                        found.unread = Some(Unread::Encoding);
+                    }
+                    keys
+                }),
         ),
         Finder::User { template } => {
             or_nothing(name_key(step.kind, template, evaluation.session.user, "user"))
         }
         Finder::Table { template } => table_keys(step, evaluation, template),
+        Finder::Column { column, .. } if has_unread_names(step, evaluation, column) => Answer::Doubt(Doubt {
+            reason: "names beyond ASCII are read only in a session of utf8mb4; use SET NAMES utf8mb4"
+                .to_owned(),
+            settled_by: SettledBy::NoKey,
+        }),
         Finder::Column { column, in_shards } => match column_keys(step, evaluation, column, *in_shards) {
             ColumnAnswer::NotConcerned | ColumnAnswer::Missing => Answer::Nothing,
             ColumnAnswer::Keys(using) => Answer::Keys(Keys {
-                found: literals(step.kind, &using),
+                found: literals(step.kind, &using, encoding),
                 origin: Origin::Column(column),
-                column: Some(Box::new(using)),
+                column: Some(Box::new(ColumnUse {
+                    using,
+                    column,
+                    in_shards: *in_shards,
+                    decides: true,
+                })),
             }),
-            ColumnAnswer::Undecidable(doubt) => Answer::Doubt(column_doubt(step, doubt, *in_shards)),
+            ColumnAnswer::Undecidable(doubt) => {
+                Answer::Doubt(column_doubt(step, doubt, *in_shards, encoding))
+            }
         },
     }
 }
@@ -211,9 +259,13 @@ fn comment_keys<'a>(
     let mut found: SmallVec<[FoundKey<'a>; 1]> = SmallVec::new();
     let key = comment_key(word, form, false);
     evaluation.statement.each_in_comments(key, |value| {
-        let Some(found_value) = comment_value(step.kind, value, form) else {
+        let Some(mut found_value) = comment_value(step.kind, value, form) else {
             return;
         };
+        if evaluation.statement.encoding() == Encoding::Ascii && !found_value.text.is_ascii() {
+            found_value.value = None;
+            found_value.unread = Some(Unread::Encoding);
+        }
         let known = found
             .iter()
             .any(|other| match (&other.value, &found_value.value) {
@@ -264,7 +316,11 @@ fn comment_value<'a>(kind: KeyKind, value: Cow<'a, [u8]>, form: &CommentForm) ->
             } else {
                 None
             };
-            Some(FoundKey { text, value })
+            Some(FoundKey {
+                text,
+                value,
+                unread: None,
+            })
         }
     }
 }
@@ -275,7 +331,11 @@ fn in_template<'a>(kind: KeyKind, template: &KeyTemplate, name: Cow<'a, str>) ->
         Cow::Owned(name) => Cow::Owned(template.extract(kind, &name)?.to_owned()),
     };
     let value = KeyRef::parse(kind, text.clone());
-    Some(FoundKey { text, value })
+    Some(FoundKey {
+        text,
+        value,
+        unread: None,
+    })
 }
 
 /// The key in the name of the session's schema or user.
@@ -299,7 +359,9 @@ fn table_keys<'a>(step: &MapStep, evaluation: &Evaluation<'a>, template: &KeyTem
         session_schema: evaluation.schema,
         mode: evaluation.statement.mode(),
     };
+    let encoding = evaluation.statement.encoding();
     let read = |name: &str| match in_template(step.kind, template, Cow::Owned(name.to_owned())) {
+        Some(_) if !encoding.reads(name) => TableName::OtherCase,
         Some(found) => TableName::Key(found),
         None if template.fits_in_other_case(step.kind, name) => TableName::OtherCase,
         None => TableName::Plain,
@@ -351,6 +413,18 @@ fn column_question<'q>(
     })
 }
 
+/// Whether a name of the statement may be one of the map's, in bytes of another character set.
+fn has_unread_names(step: &MapStep, evaluation: &Evaluation<'_>, column: &str) -> bool {
+    let encoding = evaluation.statement.encoding();
+    let is_read = encoding == Encoding::Utf8mb4
+        || (encoding.reads(column)
+            && step
+                .logical_schema
+                .as_deref()
+                .is_none_or(|schema| encoding.reads(schema)));
+    !is_read && !evaluation.statement.text().is_ascii()
+}
+
 /// Whether a map that looks for keys in columns can tell that the statement reads no rows: then any server can answer it.
 pub(super) fn reads_no_rows(step: &MapStep, evaluation: &Evaluation<'_>) -> bool {
     step.finders.iter().any(|finder| match finder {
@@ -361,7 +435,12 @@ pub(super) fn reads_no_rows(step: &MapStep, evaluation: &Evaluation<'_>) -> bool
 }
 
 /// A key that comes from elsewhere is believed as long as the statement does not contradict it.
-fn column_doubt<'a>(step: &MapStep, doubt: columns::Doubt, in_shards: InShards) -> Doubt<'a> {
+fn column_doubt<'a>(
+    step: &MapStep,
+    doubt: columns::Doubt,
+    in_shards: InShards,
+    encoding: Encoding,
+) -> Doubt<'a> {
     let settled_by = match (in_shards, doubt.mentions) {
         (InShards::Absent, _) => SettledBy::NoKey,
         (InShards::Present, _) if step.conflict == Conflict::First => SettledBy::AnyKey,
@@ -370,7 +449,7 @@ fn column_doubt<'a>(step: &MapStep, doubt: columns::Doubt, in_shards: InShards) 
             let values = literals.iter().map(|literal| &literal.value);
             SettledBy::These(
                 values
-                    .filter_map(|value| literal_value(step.kind, value))
+                    .filter_map(|value| literal_value(step.kind, value, encoding))
                     .collect(),
             )
         }
@@ -380,35 +459,4 @@ fn column_doubt<'a>(step: &MapStep, doubt: columns::Doubt, in_shards: InShards) 
         reason: doubt.reason,
         settled_by,
     }
-}
-
-fn literals<'a>(kind: KeyKind, using: &KeyUse) -> SmallVec<[FoundKey<'a>; 1]> {
-    using
-        .values
-        .iter()
-        .filter_map(|literal| literal_value(kind, &literal.value))
-        .collect()
-}
-
-/// `None` for one that an execution will tell. A number never places a text key: to the server `name = 0` is true of most names. A string places an integer key
-/// only in canonical form.
-fn literal_value<'a>(kind: KeyKind, value: &columns::KeyValue) -> Option<FoundKey<'a>> {
-    Some(match value {
-        columns::KeyValue::Open => return None,
-        columns::KeyValue::Integer(n) => {
-            let value = match kind {
-                KeyKind::Integer => i64::try_from(*n).ok().map(KeyRef::Integer),
-                KeyKind::Text => None,
-            };
-            FoundKey {
-                text: Cow::Owned(n.to_string()),
-                value,
-            }
-        }
-        columns::KeyValue::Text(text) => {
-            let text: Cow<'a, str> = Cow::Owned(text.clone());
-            let value = KeyRef::parse(kind, text.clone()).filter(|value| value.to_string() == *text);
-            FoundKey { text, value }
-        }
-    })
 }

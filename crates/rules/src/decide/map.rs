@@ -4,16 +4,18 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use shardwright_sql::column_names::{self, Unnamed};
+use shardwright_sql::columns::KeyRole;
 use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::{KeyUse, StatementClass, schema};
 
 use crate::decide::evaluation::{Evaluation, Next};
-use crate::decide::keys::{self, Keys, Search};
+use crate::decide::keys::{self, ColumnUse, Keys, Search, Unread};
 use crate::decide::refused::{Refused, refused, refused_because};
 use crate::decide::{Index, ShardOfKey, keys::FoundKey, schemas};
 use crate::refusal::{self, Refusal};
 use crate::{
-    AssumedTable, KeyRef, MapStep, MissingAction, MissingBegin, Outcome, Rule, Shard, UnknownKey, Unqualified,
+    AssumedKey, AssumedTable, ComparedValue, InShards, KeyKind, KeyRef, MapStep, MissingAction, MissingBegin,
+    Outcome, RowWrites, Rule, Shard, UnknownKey, Unqualified,
 };
 
 pub(super) fn run<'a>(
@@ -163,6 +165,10 @@ fn on_shard_of<'a>(
     } = match place {
         Ok(place) => place,
         Err(cluster) => {
+            if let Some(column) = &keys.column {
+                let assumed = assumed(step, None, column, evaluation);
+                evaluation.assumed.extend(assumed);
+            }
             to_cluster(index, evaluation, cluster);
             evaluation.matched(rule, &rule.address, None, |_| {
                 format!("{} is of no shard, to cluster {cluster}", keys.origin())
@@ -172,8 +178,9 @@ fn on_shard_of<'a>(
     };
     schemas::check(index, rule, step, evaluation, shard)?;
     let edits = edits(rule, step, evaluation, shard, keys)?;
-    if let Some(using) = &keys.column {
-        evaluation.assumed.extend(assumed(step, shard, using));
+    if let Some(column) = &keys.column {
+        let assumed = assumed(step, shard.schema.as_ref(), column, evaluation);
+        evaluation.assumed.extend(assumed);
     }
     if !edits.is_empty() {
         evaluation.text = rewrite::apply(evaluation.statement.text(), &edits).into();
@@ -230,6 +237,9 @@ fn one_shard<'i>(
         return Ok(Ok(shards.remove(0)));
     }
     match (shards.as_slice(), unknown) {
+        (_, Some(_)) if let Some(why) = unread(step, keys) => {
+            Err(refused_because(&rule.address, Refusal::KeyColumn, &why))
+        }
         ([], Some(_)) if matches!(step.unknown, UnknownKey::Cluster(_)) => match &step.unknown {
             UnknownKey::Cluster(name) => Ok(Err(name)),
             UnknownKey::Reject => unreachable!("matched as a cluster in the guard"),
@@ -298,22 +308,62 @@ fn shard_name(shard: &Shard) -> &str {
     address.rsplit_once('.').map_or(address, |(_, name)| name)
 }
 
-/// What the key column was believed of: tables that nothing is stated of, in the schema that they have on the shard.
-fn assumed(step: &MapStep, shard: &Shard, using: &KeyUse) -> Vec<AssumedTable> {
-    let Some(schema) = shard
-        .schema
-        .clone()
-        .or_else(|| step.logical_schema.as_deref().map(Arc::from))
-    else {
+/// Why it is not known which key a value is. A value that can be equal to another key is an unknown key where those are refused.
+fn unread(step: &MapStep, keys: &[FoundKey<'_>]) -> Option<String> {
+    let is_open = matches!(step.unknown, UnknownKey::Cluster(_));
+    let why = |key: &FoundKey<'_>| match (key.unread?, step.kind) {
+        (Unread::Encoding, _) => Some(refusal::key_of_other_encoding(&step.map, &step.key, &key.text)),
+        (Unread::Ambiguous, _) if !is_open => None,
+        (Unread::Ambiguous, KeyKind::Integer) => {
+            let form = "an integer without quotes";
+            Some(refusal::ambiguous_key(&step.map, &step.key, &key.text, form))
+        }
+        (Unread::Ambiguous, KeyKind::Text) => {
+            let form = "a text in quotes";
+            Some(refusal::ambiguous_key(&step.map, &step.key, &key.text, form))
+        }
+    };
+    keys.iter().find_map(why)
+}
+
+/// What the key column was believed of: tables in the schema that they have on the shard.
+fn assumed(
+    step: &MapStep,
+    schema: Option<&Arc<str>>,
+    column: &ColumnUse<'_>,
+    evaluation: &Evaluation<'_>,
+) -> Vec<AssumedTable> {
+    let logical = || step.logical_schema.as_deref().map(Arc::from);
+    let Some(schema) = schema.cloned().or_else(logical) else {
         return Vec::new();
     };
+    let using = &column.using;
+    let is_judged = column.decides && column.in_shards == InShards::Present;
+    let key = is_judged.then(|| AssumedKey {
+        column: column.column.clone(),
+        values: using
+            .values
+            .iter()
+            .filter_map(|literal| ComparedValue::of(&literal.value))
+            .collect(),
+        writes: match (using.role, evaluation.statement.class()) {
+            (KeyRole::NewRows, _) => RowWrites::New,
+            (KeyRole::Filter, StatementClass::Update | StatementClass::Explain) => RowWrites::Changes,
+            (KeyRole::Filter, _) => RowWrites::None,
+        },
+        needs_visible: using.needs_visible_key,
+    });
     let map: Arc<str> = step.map.as_str().into();
-    let tables = using.tables.iter().flat_map(|table| step.tables.unstated(table));
+    let tables = using.tables.iter().flat_map(|table| step.tables.read_by(table));
     tables
-        .map(|table| AssumedTable {
+        // Of a table that is stated, nothing but its column is to be known.
+        .filter(|(_, is_stated)| !is_stated || key.is_some())
+        .map(|(table, is_stated)| AssumedTable {
             schema: schema.clone(),
             table: table.to_owned(),
             map: map.clone(),
+            is_stated,
+            key: key.clone(),
         })
         .collect()
 }
@@ -331,7 +381,7 @@ fn edits(
         refused_because(&rule.address, Refusal::NotOneShard, &what)
     };
     let mut edits = Vec::new();
-    if let Some(using) = &keys.column {
+    if let Some(ColumnUse { using, .. }) = keys.column.as_deref() {
         if !answers_whole(step, shard, using, &keys.found) {
             return Err(not_one(
                 "the shard holds several keys and its tables cannot tell their rows apart",
@@ -354,7 +404,7 @@ fn edits(
 
 /// Where the key column is absent, a shard of several keys must be asked for all of them.
 fn answers_whole(step: &MapStep, shard: &Shard, using: &KeyUse, found: &[FoundKey<'_>]) -> bool {
-    let filters = using.role == shardwright_sql::columns::KeyRole::Filter && !using.neutralised.is_empty();
+    let filters = using.role == KeyRole::Filter && !using.neutralised.is_empty();
     // A prepared statement is asked about again when its keys are bound.
     if !filters || found.is_empty() {
         return true;

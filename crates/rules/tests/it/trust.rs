@@ -1,7 +1,7 @@
 //! What is not believed: keys against the statement, session setup that runs code, schemas in odd places.
 
 use serde_json::{Value, json};
-use shardwright_rules::{HostgroupId, Outcome, SessionView, Statement};
+use shardwright_rules::{ComparedValue, HostgroupId, Outcome, SessionView, Statement};
 
 use crate::common::{World, configuration, native};
 
@@ -182,8 +182,9 @@ fn what_a_key_column_is_believed_of_is_said() {
     );
     for (sql, expect) in [
         ("SELECT c FROM bal WHERE tenant=15", "app.bal"),
-        ("SELECT c FROM orders WHERE tenant=15", ""),
-        ("SELECT c FROM v_all WHERE tenant=15", "app.bal"),
+        // Of a table that is stated, the column is asked for.
+        ("SELECT c FROM orders WHERE tenant=15", "(app.orders)"),
+        ("SELECT c FROM v_all WHERE tenant=15", "app.bal (app.orders)"),
         (
             "SELECT x.c FROM app.bal x JOIN v_sum y WHERE x.tenant=15 AND y.tenant=15",
             "app.bal app.v_sum",
@@ -194,11 +195,51 @@ fn what_a_key_column_is_believed_of_is_said() {
         let Outcome::Route(route) = world.decide(sql).outcome else {
             panic!("{sql}");
         };
-        let names = route
-            .assumed
-            .iter()
-            .map(|table| format!("{}.{}", table.schema, table.table));
+        let names = route.assumed.iter().map(|table| {
+            let key = table.key.as_ref().unwrap();
+            assert_eq!(
+                (&*key.column, &key.values[..]),
+                ("tenant", &[ComparedValue::Integer(15)][..])
+            );
+            let name = format!("{}.{}", table.schema, table.table);
+            if table.is_stated {
+                format!("({name})")
+            } else {
+                name
+            }
+        });
         assert_eq!(names.collect::<Vec<_>>().join(" "), expect, "{sql}");
+    }
+}
+
+#[test]
+fn what_a_server_can_call_equal_to_a_key_is_no_unknown_key() {
+    let by_column = json!([{"column": {"column": "tenant", "in_shards": "present"}}]);
+    let elsewhere = json!({"unknown": {"cluster": "b"}});
+    let integers = world(by_column.clone(), elsewhere.clone());
+    let mut texts = elsewhere;
+    texts["kind"] = json!("text");
+    texts["shards"] = json!([{"address": "shard_maps.m.shards.t1", "cluster": "a", "keys": ["1", "eu"]}]);
+    let texts = world(by_column, texts);
+    for (world, sql, expect) in [
+        (&integers, "SELECT c FROM bal WHERE tenant=7", "20"),
+        (
+            &integers,
+            "SELECT c FROM bal WHERE tenant=99999999999999999999",
+            "20",
+        ),
+        (&integers, "SELECT c FROM bal WHERE tenant='01'", "SW365"),
+        (&integers, "SELECT c FROM bal WHERE tenant='1 '", "SW365"),
+        (&integers, "INSERT INTO bal (tenant) VALUES ('1x')", "SW365"),
+        (&texts, "SELECT c FROM bal WHERE tenant='us'", "20"),
+        (&texts, "SELECT c FROM bal WHERE tenant=0", "SW365"),
+    ] {
+        let answer = world.ask(sql);
+        assert!(answer == expect || answer.contains(expect), "{sql}: {answer}");
+        // Whoever sends it asks for the column, as of other keys.
+        if let Outcome::Route(route) = world.decide(sql).outcome {
+            assert_eq!(route.assumed.len(), 1, "{sql}");
+        }
     }
 }
 

@@ -39,6 +39,9 @@ pub(crate) struct Answer {
     /// Tables that are assumed to be base tables; the proxy asks their server.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     assumed_base_tables: Vec<String>,
+    /// Key columns that are assumed to compare keys as their map does; the proxy asks their server.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    assumed_key_columns: Vec<String>,
     delay_ms: u32,
     multiplex: bool,
     effects: Effects,
@@ -95,6 +98,7 @@ impl Answer {
             rewritten: false,
             backend_schema: None,
             assumed_base_tables: Vec::new(),
+            assumed_key_columns: Vec::new(),
             delay_ms: 0,
             multiplex: true,
             effects: Effects::default(),
@@ -128,10 +132,15 @@ impl Answer {
                     answer.rewritten = text[..] != *sql;
                 }
                 answer.backend_schema = route.backend_schema.as_ref().map(ToString::to_string);
-                let assumed = route.assumed.iter();
+                let assumed = route.assumed.iter().filter(|table| !table.is_stated);
                 answer.assumed_base_tables = assumed
                     .map(|table| format!("{}.{}", table.schema, table.table))
                     .collect();
+                let keys = route.assumed.iter().filter_map(|table| {
+                    let key = table.key.as_ref()?;
+                    Some(format!("{}.{}.{}", table.schema, table.table, key.column))
+                });
+                answer.assumed_key_columns = keys.collect();
                 answer.delay_ms = route.effects.certain_delay_ms().unwrap_or(0);
                 answer.multiplex = route.effects.multiplex != Some(0);
                 answer.effects = route.effects.clone();
@@ -256,6 +265,11 @@ impl Answer {
             self.assumed_base_tables
                 .iter()
                 .map(|table| format!("  assuming  {} is a base table, not a view", printable(table))),
+        );
+        lines.extend(
+            self.assumed_key_columns
+                .iter()
+                .map(|column| format!("  assuming  {} compares keys as the map does", printable(column))),
         );
         lines.extend(
             self.effects()

@@ -1,0 +1,133 @@
+//! What a server is asked about a table before its key column is believed, and its answer.
+//!
+//! The connection may be in any sql_mode and in any character set, and its results may be converted: names go as literals of
+//! hexadecimal digits where they are not plain, and answers come as binary strings.
+
+use std::fmt::Write;
+
+use shardwright_rules::AssumedTable;
+use shardwright_rules::key_column::{DescribedColumn, sets_column};
+use shardwright_sql::lex::reads_alike;
+use shardwright_wire::TextRows;
+
+/// Rows of an answer begin with what they tell of.
+const TABLE: &[u8] = b"T";
+const COLUMN: &[u8] = b"C";
+const TRIGGER: &[u8] = b"B";
+/// Kinds of tables whose columns hold what is stored in them.
+const BASE: [&[u8]; 2] = [b"BASE TABLE", b"SYSTEM VERSIONED"];
+
+/// What a server says of a table.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum TableAnswer {
+    /// There is none: the server's own error is right.
+    Missing,
+    /// It is a view, or something else that is no base table.
+    NotABaseTable,
+    /// It is one, and this is its key column; `None` where it has none.
+    BaseTable(Option<Box<DescribedColumn>>),
+}
+
+/// The question: rows for the table, its key column, and triggers whose text has the column's name. The limit stands against
+/// the session's `sql_select_limit`.
+pub(crate) fn question(table: &AssumedTable) -> String {
+    let (schema, name) = (literal(&table.schema), literal(&table.table));
+    let nulls = |count: usize| ", NULL".repeat(count);
+    let mut question = format!(
+        "SELECT X'54', CAST(TABLE_TYPE AS BINARY){} FROM information_schema.TABLES WHERE TABLE_SCHEMA = {schema} AND \
+         TABLE_NAME = {name} AND TABLE_TYPE <> 'TEMPORARY'",
+        nulls(8)
+    );
+    if let Some(key) = &table.key {
+        let column = literal(&key.column);
+        let number = |column: &str| format!("CAST(CONVERT({column} USING utf8mb4) AS BINARY)");
+        let _: std::fmt::Result = write!(
+            question,
+            " UNION ALL SELECT X'43', CAST(DATA_TYPE AS BINARY), CAST(COLUMN_TYPE AS BINARY), CAST(EXTRA AS BINARY), \
+             CAST(CHARACTER_SET_NAME AS BINARY), CAST(COLLATION_NAME AS BINARY), {}, {}, {}, {} FROM \
+             information_schema.COLUMNS WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {name} AND COLUMN_NAME = {column} \
+             UNION ALL SELECT X'42', CAST(ACTION_STATEMENT AS BINARY){} FROM information_schema.TRIGGERS WHERE \
+             EVENT_OBJECT_SCHEMA = {schema} AND EVENT_OBJECT_TABLE = {name} AND ACTION_TIMING = 'BEFORE' AND \
+             EVENT_MANIPULATION <> 'DELETE' AND LOCATE({column}, ACTION_STATEMENT) > 0",
+            number("CHARACTER_MAXIMUM_LENGTH"),
+            number("CHARACTER_OCTET_LENGTH"),
+            number("NUMERIC_PRECISION"),
+            number("NUMERIC_SCALE"),
+            nulls(8)
+        );
+    }
+    question + " LIMIT 1000"
+}
+
+fn literal(name: &str) -> String {
+    if name.is_ascii() && reads_alike(name.as_bytes()) {
+        return format!("'{}'", name.replace('\'', "''"));
+    }
+    let hex = name.bytes().fold(String::new(), |mut hex, byte| {
+        let _: std::fmt::Result = write!(hex, "{byte:02X}");
+        hex
+    });
+    format!("_utf8mb4 X'{hex}'")
+}
+
+impl TableAnswer {
+    /// Reads the rows of the answer.
+    pub(crate) fn read(table: &AssumedTable, rows: &TextRows) -> Self {
+        let value = |row: usize, at: usize| rows.rows.get(row)?.get(at)?.as_deref();
+        let of = |what: &'static [u8]| {
+            let value = &value;
+            (0..rows.rows.len()).filter(move |&row| value(row, 0) == Some(what))
+        };
+        let types: Vec<&[u8]> = of(TABLE).filter_map(|row| value(row, 1)).collect();
+        if types.is_empty() {
+            return Self::Missing;
+        }
+        if !table.is_stated && !types.iter().all(|kind| BASE.contains(kind)) {
+            return Self::NotABaseTable;
+        }
+        let text = |row: usize, at: usize| Some(String::from_utf8_lossy(value(row, at)?).into_owned());
+        let number = |row: usize, at: usize| text(row, at)?.parse::<u64>().ok();
+        let sets = |row: usize| {
+            let body = value(row, 1).unwrap_or_default();
+            table
+                .key
+                .as_ref()
+                .is_some_and(|key| sets_column(body, &key.column))
+        };
+        let column = of(COLUMN).next().map(|row| {
+            Box::new(DescribedColumn {
+                data_type: text(row, 1).unwrap_or_default(),
+                column_type: text(row, 2).unwrap_or_default(),
+                extra: text(row, 3).unwrap_or_default(),
+                charset: text(row, 4),
+                collation: text(row, 5),
+                chars: number(row, 6),
+                bytes: number(row, 7),
+                precision: number(row, 8).and_then(|n| n.try_into().ok()),
+                scale: number(row, 9).and_then(|n| n.try_into().ok()),
+                is_set_by_trigger: of(TRIGGER).any(sets),
+            })
+        });
+        Self::BaseTable(column)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_are_asked_for_as_literals() {
+        let table = |name: &str| AssumedTable {
+            schema: "app".into(),
+            table: name.to_owned(),
+            map: "m".into(),
+            is_stated: false,
+            key: None,
+        };
+        let asked = question(&table("it's\\"));
+        assert!(asked.contains("TABLE_NAME = _utf8mb4 X'697427735C'"), "{asked}");
+        let asked = question(&table("it's"));
+        assert!(asked.contains("TABLE_NAME = 'it''s'"), "{asked}");
+    }
+}

@@ -1,0 +1,35 @@
+//! What bytes beyond ASCII mean in the statements of a session.
+
+/// How far the text of a statement is UTF-8 to its server: of the two character sets that it is read in and converted to
+/// (`character_set_client`, `character_set_connection`), the one that has less. ASCII means the same in all that are let in.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Encoding {
+    /// Other bytes are of another character set, or are lost.
+    Ascii,
+    /// UTF-8 of at most three bytes for a character.
+    Utf8mb3,
+    /// UTF-8.
+    #[default]
+    Utf8mb4,
+}
+
+impl Encoding {
+    /// That of a character set.
+    pub fn of_charset(name: &str) -> Self {
+        match name.to_ascii_lowercase().as_str() {
+            "utf8mb4" => Self::Utf8mb4,
+            // MariaDB can take it for utf8mb4, which has all that utf8mb3 has.
+            "utf8" | "utf8mb3" => Self::Utf8mb3,
+            _ => Self::Ascii,
+        }
+    }
+
+    /// Whether bytes that are this text as UTF-8 are this text to the server.
+    pub fn reads(self, text: &str) -> bool {
+        match self {
+            Self::Utf8mb4 => true,
+            Self::Utf8mb3 => text.is_ascii() || text.chars().all(|c| u32::from(c) <= 0xFFFF),
+            Self::Ascii => text.is_ascii(),
+        }
+    }
+}
