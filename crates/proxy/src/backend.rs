@@ -112,7 +112,6 @@ pub(crate) struct Backend {
     pub(crate) member: Arc<MemberRuntime>,
     /// Unique in its worker.
     pub(crate) serial: u64,
-    /// The server's number of it.
     pub(crate) thread_id: u32,
     /// Where it leads; none for a unix socket.
     pub(crate) peer: Option<IpAddr>,
