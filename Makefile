@@ -62,7 +62,7 @@ long: packages ## The tests with many more cases (hours; with PROXYSQL_BIN again
 	scripts/install-test-clients all
 	PROPTEST_CASES=20000 SHARDWRIGHT_CONFORMANCE=1000000 CONFORMANCE_RULE_SETS=5000 \
 		SHARDWRIGHT_CLIENTS=all SHARDWRIGHT_CROWD=10000 SHARDWRIGHT_SOAK=1200 SHARDWRIGHT_TRIALS=20 \
-		SHARDWRIGHT_CAUSAL_TRIALS=5000 SHARDWRIGHT_KEY_VALUES=1000000 \
+		SHARDWRIGHT_CAUSAL_TRIALS=5000 SHARDWRIGHT_KEY_VALUES=1000000 SHARDWRIGHT_QUESTIONS=1000000 \
 		SHARDWRIGHT_SHIFTS=100 SHARDWRIGHT_KILLS=1000 SHARDWRIGHT_FAULTS=1 SHARDWRIGHT_PINS=5000000 \
 		$(CARGO) test --release --workspace --locked --no-fail-fast
 	SHARDWRIGHT_LAG_TRIALS=10 $(CARGO) test --release --locked --package shardwright-proxy --test it -- \
@@ -73,6 +73,8 @@ long: packages ## The tests with many more cases (hours; with PROXYSQL_BIN again
 	SHARDWRIGHT_MYSQLD=$(CURDIR)/target/mysql/mysqld \
 		SHARDWRIGHT_KEY_VALUES=1000000 \
 		$(CARGO) test --release --locked --package shardwright-proxy --test it -- --test-threads=1 on_mysql
+	SHARDWRIGHT_MYSQLD=$(CURDIR)/target/mysql/mysqld SHARDWRIGHT_QUESTIONS=1000000 \
+		$(CARGO) test --release --locked --package shardwright-proxy --test it -- --nocapture questions::
 	SHARDWRIGHT_MYSQLD=$(CURDIR)/target/mysql/mysqld \
 		$(CARGO) test --release --locked --package shardwright --test it -- sync_users::on_mysql
 	SHARDWRIGHT_MYSQLD=$(CURDIR)/target/mysql/mysqld SHARDWRIGHT_PINS=1000000 \

@@ -4,6 +4,7 @@ mod age;
 mod attributes;
 mod dial;
 mod exchange;
+mod own_commands;
 mod reset;
 
 use std::io;
@@ -23,6 +24,7 @@ use tokio::sync::OwnedSemaphorePermit;
 
 pub(crate) use self::age::MAX_AGE_OF_OWN;
 pub(crate) use self::dial::dial;
+pub(crate) use self::own_commands::OwnCommands;
 use self::reset::Ahead;
 use crate::backend_statements::BackendStatements;
 use crate::channel::{Channel, Frame, ReadError, Scratch};
@@ -152,8 +154,8 @@ pub(crate) struct Backend {
     pub(crate) wrote_for: u64,
     /// Its list of warnings need not be empty.
     pub(crate) may_have_warnings: bool,
-    /// Commands of the proxy's own that it answered.
-    pub(crate) exchanges: u64,
+    /// What commands of the proxy's own have changed of its answers about earlier statements.
+    pub(crate) own: OwnCommands,
     /// Timers of whoever has it.
     pub(crate) clock: Clock,
     /// Where sessions share it.
@@ -249,7 +251,7 @@ impl Connect<'_> {
             must_change_password: false,
             wrote_for: 0,
             may_have_warnings: false,
-            exchanges: 0,
+            own: OwnCommands::default(),
             clock: self.clock,
             _counted: self.counted,
             _permit: self.permit,
@@ -392,7 +394,7 @@ impl Backend {
             must_change_password: false,
             wrote_for: 0,
             may_have_warnings: false,
-            exchanges: 0,
+            own: OwnCommands::default(),
             clock: Clock::own(),
             _counted: None,
             _permit: permit,

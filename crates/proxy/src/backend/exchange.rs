@@ -72,7 +72,11 @@ impl Backend {
         take: impl FnMut(&[u8]),
     ) -> Result<Outcome, BackendError> {
         let seq = self.queue(command);
-        self.receive(command.response_shape(), seq, patience, take).await
+        let outcome = self
+            .receive(command.response_shape(), seq, patience, take)
+            .await?;
+        self.own.note(&command, &outcome, self.is_mariadb);
+        Ok(outcome)
     }
 
     /// Queues a command; the sequence number of its answer.
@@ -98,7 +102,6 @@ impl Backend {
         mut take: impl FnMut(&[u8]),
     ) -> Result<Outcome, BackendError> {
         self.finish_reset().await?;
-        self.exchanges += 1;
         self.scanner.begin(shape, next_seq);
         self.read_answer(patience, &mut take).await?;
         self.note_answer();

@@ -130,7 +130,7 @@ impl Backend {
 
     /// The next answer is that to this command.
     fn await_ahead(&mut self, ahead: Ahead) {
-        self.exchanges += 1;
+        self.own.note_all();
         let shape = match ahead {
             Ahead::Reset => ResponseShape::Status,
             Ahead::Names => ResponseShape::TextResults,

@@ -1,18 +1,19 @@
 //! After a statement: counting it, learning what it left behind, and what follows from a connection that was lost.
 
-use shardwright_rules::TransactionEnd;
+use shardwright_rules::{Statement, TransactionEnd};
 use shardwright_sql::{SessionEffects, Shape, StatementClass};
 use shardwright_wire::{Command, StatusFlags};
 
+use super::diagnostics::Answer;
 use super::forward::{Broken, Traffic};
 use super::held::Held;
 use super::holds::{After, Ending, Holds, SetLeft, after};
 use super::repeat::{Relayed, Rest};
 use super::routed::RoutedStatement;
 use super::set_statement::SetPlan;
-use super::statement_words::{instruments_threads, is_transaction_bound, may_leave_id};
+use super::statement_words::{instruments_threads, is_transaction_bound, may_leave_id, mentions};
 use super::{End, Flow, Session};
-use crate::backend::{Backend, BackendError};
+use crate::backend::{Backend, BackendError, OwnCommands};
 use crate::insert_id::Loss;
 use crate::kill::connection_killed;
 use crate::reading::{TOLD, is_read_in};
@@ -25,7 +26,7 @@ struct Answered {
     insert_id: u64,
     warnings: u16,
     /// Of the connection, by then.
-    exchanges: u64,
+    own: OwnCommands,
 }
 
 impl Session {
@@ -78,7 +79,7 @@ impl Session {
             status: outcome.status,
             insert_id: outcome.last_insert_id,
             warnings: outcome.warnings,
-            exchanges: held.backend.exchanges,
+            own: held.backend.own,
         };
         if answered.failed && may_have_changed_transaction(&held, routed) {
             return Ok(Some(Box::pin(self.after_error(held, routed, traffic, answered))));
@@ -159,9 +160,8 @@ impl Session {
         if held.backend.is_suspect || shape.class == StatementClass::Set || shape.executable_comment {
             held.backend.is_utf8 = false;
         }
-        self.learn_insert_id(&mut held, shape, answered.insert_id);
-        self.hidden
-            .note(held.hostgroup, &held.backend, routed.statement, answered.failed);
+        self.learn_insert_id(&mut held, routed.statement, answered);
+        self.hidden.note(&held, routed.statement, answered.failed);
         self.learn_own_writes(&mut held, routed, answered.status);
         self.learn_holds(&mut held, routed, answered);
         if !shape.is_safe_read() && !routed.statement.is_session_setup() && !is_transaction_bound(shape) {
@@ -169,9 +169,13 @@ impl Session {
         }
         let next_query_flag_in = routed.besides.effects.next_query_flag_in;
         self.routing.next_query_flag_in = next_query_flag_in.or(self.routing.next_query_flag_in);
+        let answer = Answer {
+            failed: answered.failed,
+            warnings: answered.warnings,
+            own: answered.own,
+        };
         self.diagnostics
-            .note_warnings(&mut held, routed.statement, answered.failed, answered.warnings);
-        self.diagnostics.note_statement(&held, answered.exchanges);
+            .note_statement(&mut held, routed.statement, answer);
         held.backend.last_session = self.number;
         held.until = held
             .holds
@@ -210,13 +214,14 @@ impl Session {
     }
 
     /// Notes that the session's LAST_INSERT_ID() is on this connection, if the statement may have left one.
-    fn learn_insert_id(&mut self, held: &mut Held, shape: &Shape, insert_id: u64) {
-        // SELECT and DO have no field for the id in their answer.
-        let may_hide = shape.effects.intersects(SessionEffects::INSERT_ID)
-            && matches!(
-                shape.class,
-                StatementClass::Select | StatementClass::Do | StatementClass::Set
-            );
+    fn learn_insert_id(&mut self, held: &mut Held, statement: &Statement<'_>, answered: &Answered) {
+        let shape = statement.shape();
+        let insert_id = answered.insert_id;
+        // Errors and rows have no field for the id in their answer, the OK of LOAD DATA leaves it empty, and that of others
+        // does for LAST_INSERT_ID(0).
+        let is_insert = matches!(shape.class, StatementClass::Insert | StatementClass::Replace);
+        let may_hide = may_leave_id(shape)
+            && (!is_insert || answered.failed || mentions(statement.text(), b"LAST_INSERT_ID"));
         let is_here = self
             .insert_id
             .as_ref()

@@ -40,8 +40,6 @@ impl From<BackendError> for AlignError {
 pub(super) struct Alignment<'a> {
     /// The session's number.
     pub(super) session: u64,
-    /// The session has run a statement on some connection.
-    pub(super) has_run: bool,
     pub(super) settings: &'a mut Settings,
     pub(super) pending: &'a mut PendingTransaction,
     pub(super) hidden: &'a mut HiddenVariables,
@@ -82,7 +80,7 @@ impl Alignment<'_> {
     /// was done. This is what most statements find.
     pub(super) fn adopt_at_once(&mut self, backend: &mut Backend) -> bool {
         let is_anothers = self.is_anothers(backend);
-        if self.requirements.row_count || (is_anothers && !self.can_reset_ahead(backend)) {
+        if self.requirements.asks() || (is_anothers && !self.can_reset_ahead(backend)) {
             return false;
         }
         let state = match is_anothers {
@@ -93,7 +91,7 @@ impl Alignment<'_> {
             return false;
         }
         if is_anothers {
-            self.hidden.taken_over(backend);
+            self.hidden.taken_over(backend.serial);
             backend.reset_ahead();
         }
         backend.last_session = self.session;
@@ -110,7 +108,7 @@ impl Alignment<'_> {
         self.has_schema(backend)
             && *state.names == settings.names
             && settings.history.since(state.replayed).next().is_none()
-            && (!state.is_suspect || requirements.asks)
+            && (!state.is_suspect || requirements.is_question)
             && state.autocommit == settings.autocommit
             && !(requirements.begins && settings.next_transaction.is_some())
             && !requirements.opens
@@ -123,7 +121,7 @@ impl Alignment<'_> {
     /// Whether a reset that goes ahead of the statement is all that it takes to forget another session.
     fn can_reset_ahead(&self, backend: &Backend) -> bool {
         !self.requirements.user_variables
-            && !self.requirements.asks
+            && !self.requirements.asks()
             && !backend.has_insert_id()
             && !backend.may_outlast_reset
             && backend.idle_since.elapsed() < LIKELY_ALIVE
@@ -136,7 +134,7 @@ impl Alignment<'_> {
         let is_anothers = self.is_anothers(backend);
         // A view or a trigger can call code that sets variables or takes locks, and nothing tells of it.
         if is_anothers {
-            self.hidden.taken_over(backend);
+            self.hidden.taken_over(backend.serial);
             backend.save_insert_id().await?;
             // One that was idle for long may be lost, which is told before the statement is sent.
             if backend.idle_since.elapsed() < LIKELY_ALIVE && !backend.may_outlast_reset {
@@ -147,13 +145,9 @@ impl Alignment<'_> {
         }
         // From here on it has this session's state, whether a statement runs on it or not.
         backend.last_session = self.session;
-        if is_anothers && (self.requirements.user_variables || self.requirements.asks) {
+        if is_anothers && (self.requirements.user_variables || self.requirements.asks()) {
             // MariaDB's reset leaves FOUND_ROWS() and ROW_COUNT() as they were.
             run(backend, b"SELECT 1 LIMIT 0").await?;
-        }
-        if self.requirements.row_count && !self.has_run {
-            // A session that has run nothing is told 0; behind a SELECT of the proxy's own it would be -1.
-            run(backend, b"DO 0").await?;
         }
         self.align(held).await
     }
@@ -177,7 +171,7 @@ impl Alignment<'_> {
 
     /// Refuses a connection that reads texts otherwise than the session's statements are read.
     async fn check_reading(&self, backend: &mut Backend) -> Result<(), AlignError> {
-        let is_asked = backend.is_suspect && !self.requirements.asks;
+        let is_asked = backend.is_suspect && !self.requirements.is_question;
         if is_asked && !backend.is_reading_in(self.settings.mode).await? {
             return Err(AlignError::Broken(errors::UNKNOWN.with(
                 "code that ran in this session has changed its sql_mode or character set to one in which the proxy \
@@ -212,7 +206,7 @@ impl Alignment<'_> {
             return Ok(());
         }
         if names.is_none() && backend.is_mariadb && held.holds.is_empty() {
-            self.hidden.taken_over(backend);
+            self.hidden.taken_over(backend.serial);
             return refused(backend.reset().await?.err());
         }
         let login_names = || SetNames::of_login(backend.key.collation);

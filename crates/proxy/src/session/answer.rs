@@ -24,14 +24,14 @@ impl Session {
 
     /// An OK to a command that is no statement.
     pub(super) async fn send_done(&mut self, seq: u8, info: &[u8]) -> Flow {
-        self.diagnostics.answered_here();
+        self.diagnostics.answered_ok();
         let status = self.status();
         self.client.send_ok(seq, info, status, b"").await
     }
 
     /// An OK that tells of changes in the session.
     pub(super) async fn send_changed(&mut self, seq: u8, changes: &[SessionChange<'_>]) -> Flow {
-        self.diagnostics.answered_here();
+        self.diagnostics.answered_ok();
         let mut block = Vec::new();
         if self.client.tracks_session() {
             changes.iter().for_each(|change| change.encode(&mut block));

@@ -56,27 +56,14 @@ impl Session {
         held: &mut Held,
         routed: &RoutedStatement<'_>,
     ) -> Result<(), CheckoutError> {
-        let confirmed = self.confirm_each(held, routed).await;
-        if let Err(CheckoutError::Refused(_) | CheckoutError::Rejected(_)) = &confirmed {
-            // Questions about the statement before are refused.
-            self.diagnostics.lose_previous();
-        }
-        confirmed
-    }
-
-    async fn confirm_each(
-        &mut self,
-        held: &mut Held,
-        routed: &RoutedStatement<'_>,
-    ) -> Result<(), CheckoutError> {
         if let Some(map) = needs_utf8(&routed.besides.assumed) {
-            self.confirm_utf8(held, map, routed.requirements.asks).await?;
+            self.confirm_utf8(held, map, routed.requirements.asks()).await?;
         }
         let mut kinds = None;
         for table in &routed.besides.assumed {
             let mut belief = self.belief(held.hostgroup, table);
             if belief == Belief::Unknown {
-                if routed.requirements.asks {
+                if routed.requirements.asks() {
                     return Err(loses_previous());
                 }
                 belief = self.ask(held, table).await?;
@@ -106,7 +93,6 @@ impl Session {
         let answer = held.backend.exchange_value(CHARSETS).await;
         let answer = answer.map_err(|error| CheckoutError::Fatal(error.for_client()))?;
         held.holds.remove(Holds::WARNINGS | Holds::FOUND_ROWS);
-        self.diagnostics.lose_warnings();
         let read = |name: &[u8]| Encoding::of_charset(&String::from_utf8_lossy(name));
         let least = answer
             .as_deref()
@@ -128,7 +114,6 @@ impl Session {
             .map_err(|error| CheckoutError::Fatal(error.for_client()))?;
         // The question has taken the place of the statement that could be asked about.
         held.holds.remove(Holds::WARNINGS | Holds::FOUND_ROWS);
-        self.diagnostics.lose_warnings();
         let rows = answer.map_err(CheckoutError::Refused)?;
         let described = match TableAnswer::read(table, &rows) {
             TableAnswer::Missing => return Ok(Belief::Unknown),

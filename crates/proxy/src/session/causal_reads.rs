@@ -58,7 +58,7 @@ impl Session {
         let clusters = &self.login.snapshot.causal;
         let cluster = clusters.of_hostgroup(requirements.hostgroup).cloned();
         // A question about an earlier statement goes where that ran, and nothing may come between.
-        let Some(cluster) = cluster.filter(|_| !requirements.asks) else {
+        let Some(cluster) = cluster.filter(|_| !requirements.is_question) else {
             return self.check_out(requirements).await;
         };
         let Some(writes) = self.own_writes.of(&cluster.address) else {

@@ -6,15 +6,15 @@
 use std::rc::Rc;
 
 use shardwright_rules::HostgroupId;
-use shardwright_wire::{Command, errors};
+use shardwright_wire::{MysqlError, errors};
 
 use super::Session;
 use super::align::{AlignError, Alignment};
 use super::checkout_error::CheckoutError;
-use super::diagnostics::unknown_counts;
 use super::held::{Held, HeldConnections};
-use super::hidden_variables::{Place, lost};
+use super::hidden_variables::{Doubt, any_is_unset, lost};
 use super::holds::Holds;
+use super::place::Place;
 use super::requirements::Requirements;
 use super::search::Search;
 use crate::backend::{Backend, BackendError, SHAPING};
@@ -48,48 +48,100 @@ impl Session {
             .check(requirements, !self.pending.is_empty())
             .map_err(CheckoutError::Refused)?;
         check_elsewhere(&self.held, requirements)?;
+        if requirements.locks.is_some() {
+            Box::pin(self.check_locks(requirements)).await?;
+        }
         let group = self.login.snapshot.hostgroups.get(&requirements.hostgroup);
         leave_former_member(&mut self.held, group, requirements)?;
-        let hidden = match requirements.hidden_variables {
-            true => self
-                .hidden
-                .place(requirements.hostgroup)
-                .map_err(CheckoutError::Refused)?,
-            false => None,
-        };
+        let place = self.place_of(requirements).map_err(CheckoutError::Refused)?;
         let held = match self.held.take(requirements.hostgroup) {
-            Some(held) if hidden.is_some_and(|place| place.serial != held.backend.serial) => {
+            Some(held) if place.is_some_and(|place| place.serial != held.backend.serial) => {
                 self.held.keep(held);
-                return Err(CheckoutError::Refused(lost()));
+                return Err(CheckoutError::Refused(not_held(requirements)));
             }
             Some(held) if self.alignment(requirements).is_aligned(&held.backend) => held,
             Some(held) => Box::pin(self.align_held(held, requirements)).await?,
             None => {
                 let random = self.worker.random();
-                match self.unused_connection(requirements, hidden, random) {
+                match self.unused_connection(requirements, place, random) {
                     Unused::Adopted(held) => held,
                     Unused::Found(found) => {
-                        let adopted = self.adopt_connection(requirements, hidden, found, random);
+                        let adopted = self.adopt_connection(requirements, place, found, random);
                         Box::pin(adopted).await?
                     }
                 }
             }
         };
-        let mut held = match requirements.insert_id && !self.has_right_insert_id(&held, requirements) {
+        let held = match requirements.insert_id && !self.has_right_insert_id(&held, requirements) {
             true => Box::pin(self.with_insert_id(held, requirements)).await?,
             false => held,
         };
-        if self.diagnostics.needs_empty_list(requirements, &held.backend) {
-            let emptied = Box::pin(held.backend.exchange(Command::Query(b"DO 0"))).await;
-            emptied.map_err(|error| CheckoutError::Fatal(error.for_client()))?;
-            held.backend.may_have_warnings = false;
+        if requirements.hidden_variables.is_none() && !requirements.asks() {
+            return Ok(held);
         }
-        if requirements.row_count && !self.diagnostics.is_as_left(&held.backend) {
-            // The connection was pinged, or given another schema, since the statement that the client means.
-            self.held.keep_or_give(held, &self.worker.pool);
-            return Err(CheckoutError::Refused(unknown_counts()));
+        Box::pin(self.with_answers(held, requirements)).await
+    }
+
+    /// The connection that has what a statement asks about earlier ones.
+    fn place_of(&self, requirements: &Requirements) -> Result<Option<Place>, MysqlError> {
+        if requirements.hidden_variables.is_none() {
+            return Ok(requirements.earlier);
         }
-        Ok(held)
+        let hidden = self.hidden.place(requirements.hostgroup)?;
+        match requirements.earlier {
+            Some(earlier) if earlier.serial != hidden.serial => Err(lost()),
+            _ => Ok(Some(hidden)),
+        }
+    }
+
+    /// Sees to it that a connection answers about earlier statements as one server would.
+    async fn with_answers(
+        &mut self,
+        mut held: Held,
+        requirements: &Requirements,
+    ) -> Result<Held, CheckoutError> {
+        match self.prepare_answers(&mut held, requirements).await {
+            Ok(()) => Ok(held),
+            Err(error) => {
+                self.return_unused(held, &error);
+                Err(error)
+            }
+        }
+    }
+
+    async fn prepare_answers(
+        &self,
+        held: &mut Held,
+        requirements: &Requirements,
+    ) -> Result<(), CheckoutError> {
+        let lost_connection = |error: BackendError| CheckoutError::Fatal(error.for_client());
+        if let Some(names) = &requirements.hidden_variables {
+            let is_unset = match self.hidden.doubt() {
+                Doubt::None => false,
+                // Its connection was reset on the way.
+                Doubt::Lost => true,
+                Doubt::Unset => {
+                    let question = any_is_unset(names);
+                    let answer = held.backend.exchange_value(&question).await;
+                    answer.map_err(lost_connection)?.as_deref() != Some(b"0")
+                }
+            };
+            if is_unset {
+                return Err(CheckoutError::Refused(lost()));
+            }
+        }
+        let asked = requirements.asked;
+        if asked.is_nothing() {
+            return Ok(());
+        }
+        let commands = self.diagnostics.preparation(asked, &held.backend);
+        for command in commands.map_err(CheckoutError::Refused)? {
+            let outcome = held.backend.exchange(command).await.map_err(lost_connection)?;
+            if let Some(error) = outcome.error {
+                return Err(CheckoutError::Refused(error));
+            }
+        }
+        Ok(())
     }
 
     /// Waits while the cluster of a writer is paused. What the session has begun there goes on.
@@ -122,11 +174,10 @@ impl Session {
             return Ok(held);
         };
         let is_here = held.backend.has_this(&id);
-        let brought = match requirements.asks {
-            // To bring it would take a statement of the proxy's own.
-            true => Err(CheckoutError::Refused(unknown_counts())),
-            false if is_here => self.check_insert_id(&id, &mut held).await,
-            false => self.bring_insert_id(&id, &mut held, requirements).await,
+        let brought = if is_here {
+            self.check_insert_id(&id, &mut held).await
+        } else {
+            self.bring_insert_id(&id, &mut held, requirements).await
         };
         match brought {
             Ok(()) => Ok(held),
@@ -215,7 +266,6 @@ impl Session {
     fn alignment<'a>(&'a mut self, requirements: &'a Requirements) -> Alignment<'a> {
         Alignment {
             session: self.number,
-            has_run: self.diagnostics.previous.is_some(),
             settings: &mut self.settings,
             pending: &mut self.pending,
             hidden: &mut self.hidden,
@@ -255,10 +305,10 @@ impl Session {
     fn unused_connection(
         &mut self,
         requirements: &Requirements,
-        hidden: Option<Place>,
+        place: Option<Place>,
         random: u64,
     ) -> Unused {
-        if hidden.is_some() || requirements.asks {
+        if place.is_some() || requirements.asks() {
             return Unused::Found(None);
         }
         let Some(mut backend) = self.search(requirements, random).unused() else {
@@ -274,17 +324,19 @@ impl Session {
     async fn adopt_connection(
         &mut self,
         requirements: &Requirements,
-        hidden: Option<Place>,
+        place: Option<Place>,
         mut found: Option<Box<Backend>>,
         mut random: u64,
     ) -> Result<Held, CheckoutError> {
         for _ in 0..MAX_DEAD {
             let search = self.search(requirements, random);
             random = self.worker.random();
-            let backend = match (found.take(), hidden) {
+            let backend = match (found.take(), place) {
                 (Some(found), _) => found,
-                (None, Some(place)) => search.connection_of_variables(place)?,
-                (None, None) => search.connection(self.diagnostics.previous).await?,
+                (None, Some(place)) => search
+                    .connection_at(place)
+                    .ok_or_else(|| CheckoutError::Refused(not_held(requirements)))?,
+                (None, None) => search.connection().await?,
             };
             let mut held = Held::new(requirements.hostgroup, backend);
             match self.alignment(requirements).adopt(&mut held).await {
@@ -319,6 +371,17 @@ fn asks_what_may_be_lost(requirements: &Requirements, loss: Loss) -> bool {
     }
 }
 
+/// The error for a statement whose connection has gone to another session.
+fn not_held(requirements: &Requirements) -> MysqlError {
+    if requirements.hidden_variables.is_some() {
+        return lost();
+    }
+    errors::UNKNOWN.with(
+        "the connection that ran the session's previous statement is not held any more; ask in a transaction, or directly after \
+         the statement",
+    )
+}
+
 fn lost_insert_id(id: &InsertId) -> CheckoutError {
     id.tell();
     CheckoutError::Refused(errors::UNKNOWN.with(
@@ -338,7 +401,7 @@ fn leave_former_member(
         return Ok(());
     };
     let standing = group.map_or(Standing::Gone, |group| group.standing(&held.backend.member));
-    let is_question = requirements.asks && !requirements.begins;
+    let is_question = requirements.asks() && !requirements.begins;
     let has_more = !(held.holds - Holds::REPEATABLE).is_empty();
     if standing == Standing::Serves || is_question || (standing == Standing::Drains && has_more) {
         return Ok(());
@@ -361,9 +424,6 @@ fn check_elsewhere(connections: &HeldConnections, requirements: &Requirements) -
     let mut missed = Holds::NOT_ELSEWHERE;
     if requirements.user_variables {
         missed |= Holds::USER_VARIABLES | Holds::UNKNOWN_CODE;
-    }
-    if requirements.asks {
-        missed |= requirements.asked;
     }
     if requirements.is_work {
         missed |= Holds::NO_WORK_ELSEWHERE;

@@ -73,6 +73,7 @@ impl Session {
             let statement = Statement::new(&text, mode);
             return self.broken(broken, held, statement.shape(), seq).await;
         }
+        self.diagnostics.fetched();
         let status = held.backend.scanner.outcome().status;
         if status.is_some_and(|status| status.contains(StatusFlags::SERVER_STATUS_LAST_ROW_SENT))
             && let Some(cursor) = self.forget_cursor(id, &mut held)

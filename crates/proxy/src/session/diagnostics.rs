@@ -1,39 +1,58 @@
 //! Questions about the session's earlier statements: ROW_COUNT(), FOUND_ROWS(), warnings, `@@in_transaction`. A connection
 //! answers them for the statement that it ran last, which need not be the session's.
+//!
+//! Each answer has a place of its own: it is on the connection of the statement that has begun it, or the proxy knows it, or it
+//! is lost. SELECT on a reader, INSERT on the writer: FOUND_ROWS() stays on the reader's connection, ROW_COUNT() is on the
+//! writer's. A question goes where its answer is, and is refused if that is in two places.
 
 use shardwright_rules::{HostgroupId, Statement};
 use shardwright_sql::StatementClass;
-use shardwright_wire::{MysqlError, errors};
+use shardwright_wire::{Command, MysqlError, errors};
 
+use super::found_rows::{FoundRowsChange, change_of_found_rows};
 use super::held::Held;
-use super::holds::Holds;
+use super::place::Place;
 use super::requirements::Requirements;
-use super::statement_words::{asked, mentions};
-use crate::backend::Backend;
+use super::statement_words::{asked, asked_in, mentions, runs_text};
+use crate::backend::{Backend, OwnCommands};
 
-/// Where the session's earlier statements ran.
+/// A SET that changes nothing, which begins a list of warnings on MySQL.
+const EMPTY_LIST: Command<'static> = Command::Query(b"SET sql_safe_updates=@@SESSION.sql_safe_updates");
+const FOUND_ROWS_0: Command<'static> = Command::Query(b"SELECT 1 LIMIT 0");
+const FOUND_ROWS_1: Command<'static> = Command::Query(b"SELECT 1");
+const ROW_COUNT_0: Command<'static> = Command::Ping;
+/// It leaves everything else.
+const ROW_COUNT_OF_ROWS: Command<'static> = Command::Query(b"SHOW WARNINGS LIMIT 0");
+
+/// Where the answers about the session's earlier statements are.
 #[derive(Default)]
 pub(super) struct Diagnostics {
-    pub(super) previous: Option<Previous>,
+    /// Where the last statement ran that a server has answered.
+    previous: Option<HostgroupId>,
+    found_rows: Count,
+    row_count: Count,
     warnings: Warnings,
     /// The last one of the proxy's own.
     error: Option<Box<MysqlError>>,
+    /// What texts ask that the session has prepared by name.
+    of_texts: Asked,
     /// Whether the list is a MySQL's, which every statement begins anew; MariaDB's is begun by those that use a table. `None`:
     /// no server has answered yet.
     is_of_mysql: Option<bool>,
-    /// The proxy answered the last statement by itself: no server knows its ROW_COUNT().
-    is_answered_here: bool,
 }
 
-/// How the session's last statement left its connection.
-#[derive(Clone, Copy)]
-pub(super) struct Previous {
-    pub(super) hostgroup: HostgroupId,
-    pub(super) member: u64,
-    /// The connection; `None`: what it would answer is not about the session's last statement.
-    pub(super) serial: Option<u64>,
-    /// Exchanges of the proxy's own on that connection until then.
-    pub(super) exchanges: u64,
+/// Where a number is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Count {
+    /// It is 0: nothing has run, or the proxy has answered OK.
+    #[default]
+    Zero,
+    /// The proxy has answered with a row, or with an error: FOUND_ROWS() is 1, and ROW_COUNT() -1.
+    Rows,
+    /// On this connection, unless commands of the proxy's own have changed it since.
+    On(Place, OwnCommands),
+    /// On no connection, or nobody knows on which.
+    Lost,
 }
 
 /// Where the session's list of warnings is. On MariaDB, a statement that names no table and warns of nothing leaves the list
@@ -43,8 +62,8 @@ enum Warnings {
     /// No statement has begun one.
     #[default]
     NoList,
-    /// On the connection with this serial number.
-    On(u64),
+    /// On this connection, unless commands of the proxy's own have changed it since.
+    On(Place, OwnCommands),
     /// It is empty: the proxy answered a statement that has begun it.
     Empty,
     /// It is the error by which the proxy has answered a statement.
@@ -53,10 +72,35 @@ enum Warnings {
     Lost,
 }
 
+/// How a statement was answered that a server has run.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Answer {
+    pub(super) failed: bool,
+    pub(super) warnings: u16,
+    /// Of its connection, when the answer came.
+    pub(super) own: OwnCommands,
+}
+
 impl Diagnostics {
-    /// The proxy answers a command by itself.
-    pub(super) fn answered_here(&mut self) {
-        self.is_answered_here = true;
+    /// Where the last statement ran that a server has answered.
+    pub(super) fn previous(&self) -> Option<HostgroupId> {
+        self.previous
+    }
+
+    /// The proxy answers a command by itself with an OK.
+    pub(super) fn answered_ok(&mut self) {
+        self.row_count = Count::Zero;
+    }
+
+    /// The proxy answers a statement by itself with a row.
+    pub(super) fn answered_row(&mut self) {
+        self.row_count = Count::Rows;
+        self.found_rows = Count::Rows;
+    }
+
+    /// The proxy answers SHOW WARNINGS by itself, which leaves FOUND_ROWS().
+    pub(super) fn showed_own_error(&mut self) {
+        self.row_count = Count::Rows;
     }
 
     /// The proxy answers a statement by itself, or prepares it. MySQL begins a list of warnings with it; with a ping and its
@@ -69,17 +113,11 @@ impl Diagnostics {
         };
     }
 
-    /// Whether a connection has to be rid of its list for a question about the session's.
-    pub(super) fn needs_empty_list(&self, requirements: &Requirements, backend: &Backend) -> bool {
-        let is_asked = requirements.asked.intersects(Holds::WARNINGS);
-        is_asked && self.warnings == Warnings::Empty && backend.may_have_warnings
-    }
-
     /// The proxy answers a statement by an error, which is the session's latest warning; no server has it.
     pub(super) fn failed_here(&mut self, error: &MysqlError) {
         self.warnings = Warnings::Own;
         self.error = Some(Box::new(error.clone()));
-        self.is_answered_here = true;
+        self.row_count = Count::Rows;
     }
 
     /// The error of the proxy's own, as long as it is the session's list of warnings.
@@ -88,37 +126,49 @@ impl Diagnostics {
         error.filter(|_| self.warnings == Warnings::Own)
     }
 
-    /// A statement of the proxy's own has taken the place of the list of warnings.
+    /// Rows of a cursor were fetched.
+    pub(super) fn fetched(&mut self) {
+        self.row_count = Count::Lost;
+    }
+
+    /// A statement of the proxy's own has taken the place of what the client's would have warned of.
     pub(super) fn lose_warnings(&mut self) {
         self.warnings = Warnings::Lost;
     }
 
-    /// Nothing that a connection answers is about the session's last statement any more.
-    pub(super) fn lose_previous(&mut self) {
-        if let Some(previous) = &mut self.previous {
-            previous.serial = None;
+    /// What a statement asks, and what the text asks that it runs.
+    pub(super) fn asked_by(&self, statement: &Statement<'_>) -> Asked {
+        let asked = asked(statement);
+        if self.of_texts.is_nothing() || !runs_text(statement) {
+            return asked;
         }
+        asked.and(self.of_texts)
     }
 
-    /// Notes the statement that was answered. `exchanges` are those of the connection when the answer came.
-    pub(super) fn note_statement(&mut self, held: &Held, exchanges: u64) {
-        self.is_answered_here = false;
-        self.previous = Some(Previous {
-            hostgroup: held.hostgroup,
-            member: held.backend.member.number,
-            serial: Some(held.backend.serial),
-            exchanges,
-        });
+    /// The connection that a statement needs for what it asks; `None`: any will do, or none.
+    pub(super) fn place(&self, asked: Asked) -> Option<Place> {
+        self.places(asked).next()
     }
 
-    /// Whether a connection is as the session's last statement left it.
-    pub(super) fn is_as_left(&self, backend: &Backend) -> bool {
-        self.previous.is_none_or(|previous| {
-            previous.serial == Some(backend.serial) && previous.exchanges == backend.exchanges
-        })
+    fn places(&self, asked: Asked) -> impl Iterator<Item = Place> {
+        let count = |count: Count| match count {
+            Count::On(place, _) => Some(place),
+            Count::Zero | Count::Rows | Count::Lost => None,
+        };
+        let warnings = match self.warnings {
+            Warnings::On(place, _) => Some(place),
+            _ => None,
+        };
+        [
+            warnings.filter(|_| asked.warnings),
+            count(self.found_rows).filter(|_| asked.found_rows),
+            count(self.row_count).filter(|_| asked.row_count),
+        ]
+        .into_iter()
+        .flatten()
     }
 
-    /// Refuses questions that no connection can answer.
+    /// Refuses questions that no connection can answer, and statements that need another one than that of their key.
     ///
     /// # Errors
     /// The error for the client.
@@ -128,58 +178,130 @@ impl Diagnostics {
                 "only the proxy knows the transaction before its first statement with a key; read @@in_transaction after that statement",
             ));
         }
-        if requirements.asked.intersects(Holds::WARNINGS) && self.has_older_warnings() {
+        let asked = requirements.asked;
+        if asked.warnings && matches!(self.warnings, Warnings::Own | Warnings::Lost) {
             return Err(errors::UNKNOWN.with(
                 "the session's latest warnings are on another connection than that of its previous statement, or they are an error \
                  of the proxy's own; ask directly after a statement that a server has answered",
             ));
         }
-        let ran_elsewhere = || {
-            self.previous
-                .is_some_and(|previous| previous.hostgroup != requirements.hostgroup)
-        };
-        let of_previous = match self.warnings {
-            Warnings::Empty => Holds::FOUND_ROWS,
-            _ => Holds::FOUND_ROWS | Holds::WARNINGS,
-        };
-        let asks_previous = requirements.asked.intersects(of_previous);
-        let is_unknown = (requirements.row_count && (self.is_answered_here || requirements.opens))
-            || (asks_previous && ran_elsewhere());
-        if is_unknown {
+        let is_lost = (asked.found_rows && self.found_rows == Count::Lost)
+            || (asked.row_count && self.row_count == Count::Lost);
+        if is_lost {
             return Err(unknown_counts());
+        }
+        let Some(place) = self.place(asked) else {
+            return Ok(());
+        };
+        if self.places(asked).any(|other| other.serial != place.serial) {
+            return Err(unknown_counts());
+        }
+        if place.hostgroup != requirements.hostgroup {
+            return Err(needed_elsewhere(
+                asked.text(),
+                place.hostgroup,
+                requirements.hostgroup,
+            ));
         }
         Ok(())
     }
 
-    /// Whether the connection of the previous statement need not have the session's list of warnings.
-    fn has_older_warnings(&self) -> bool {
-        match self.warnings {
-            Warnings::NoList | Warnings::Empty => false,
-            Warnings::On(serial) => self
-                .previous
-                .is_some_and(|previous| previous.serial != Some(serial)),
-            Warnings::Own | Warnings::Lost => true,
+    /// What a connection has to be sent, so that it answers as one server would.
+    ///
+    /// # Errors
+    /// The error for the client: commands of the proxy's own have changed the answer, or would.
+    pub(super) fn preparation(
+        &self,
+        asked: Asked,
+        backend: &Backend,
+    ) -> Result<Vec<Command<'static>>, MysqlError> {
+        let mut commands = Vec::new();
+        let is_as_left = |count: Count, own: fn(&OwnCommands) -> u64| match count {
+            Count::On(_, then) => own(&then) == own(&backend.own),
+            Count::Zero | Count::Rows | Count::Lost => true,
+        };
+        let is_changed = (asked.found_rows && !is_as_left(self.found_rows, |own| own.found_rows))
+            || (asked.row_count && !is_as_left(self.row_count, |own| own.row_count))
+            || matches!(self.warnings, Warnings::On(_, then)
+                if asked.warnings && then.warnings != backend.own.warnings);
+        if is_changed {
+            return Err(unknown_counts());
         }
+        let has_no_list = matches!(self.warnings, Warnings::Empty | Warnings::NoList);
+        if asked.warnings && has_no_list && backend.may_have_warnings && !backend.is_mariadb {
+            commands.push(EMPTY_LIST);
+        }
+        if asked.found_rows {
+            match self.found_rows {
+                Count::Zero => commands.push(FOUND_ROWS_0),
+                Count::Rows => commands.push(FOUND_ROWS_1),
+                Count::On(..) | Count::Lost => {}
+            }
+        }
+        // Such a SELECT takes the place of the statement whose count is on the connection.
+        let is_count_there = asked.row_count && matches!(self.row_count, Count::On(..));
+        let is_list_there = asked.warnings && !backend.is_mariadb;
+        let changes_found_rows = commands.contains(&FOUND_ROWS_0) || commands.contains(&FOUND_ROWS_1);
+        if (is_count_there && !commands.is_empty()) || (is_list_there && changes_found_rows) {
+            return Err(unknown_counts());
+        }
+        if asked.row_count {
+            match self.row_count {
+                Count::Zero => commands.push(ROW_COUNT_0),
+                Count::Rows => commands.push(ROW_COUNT_OF_ROWS),
+                Count::On(..) | Count::Lost => {}
+            }
+        }
+        Ok(commands)
+    }
+
+    /// Notes a statement that a server has answered.
+    pub(super) fn note_statement(&mut self, held: &mut Held, statement: &Statement<'_>, answer: Answer) {
+        let place = Place::of(held);
+        self.previous = Some(held.hostgroup);
+        if statement.class() == StatementClass::Prepare {
+            self.of_texts = self.of_texts.and(asked_in(statement.text()));
+        }
+        self.row_count = Count::On(place, answer.own);
+        let is_mariadb = held.backend.is_mariadb;
+        self.found_rows = match (
+            change_of_found_rows(statement, is_mariadb, answer.failed),
+            self.found_rows,
+        ) {
+            (FoundRowsChange::Begins, _) => Count::On(place, answer.own),
+            (FoundRowsChange::Keeps, before) => before,
+            // Whether it is the statement's or that of an earlier one, it is there.
+            (FoundRowsChange::Unknown, before @ Count::On(on, _)) if on.serial == place.serial => before,
+            (FoundRowsChange::Unknown, _) => Count::Lost,
+        };
+        self.note_warnings(held, statement, answer);
+    }
+
+    /// Notes that a server has prepared a statement, or refused to.
+    pub(super) fn note_prepared(&mut self, held: &mut Held, statement: &Statement<'_>, answer: Answer) {
+        if answer.failed {
+            self.row_count = Count::Rows;
+        }
+        self.note_warnings(held, statement, answer);
     }
 
     /// Learns which connection has the session's list of warnings after a statement.
-    pub(super) fn note_warnings(
-        &mut self,
-        held: &mut Held,
-        statement: &Statement<'_>,
-        failed: bool,
-        warnings: u16,
-    ) {
-        let serial = held.backend.serial;
+    fn note_warnings(&mut self, held: &mut Held, statement: &Statement<'_>, answer: Answer) {
+        let Answer {
+            failed,
+            warnings,
+            own,
+        } = answer;
+        let place = Place::of(held);
         let had_warnings = held.backend.may_have_warnings;
         // Nearly every statement: the list is known to be empty, and stays so. Its text need not be read.
-        if self.warnings == Warnings::On(serial) && !failed && warnings == 0 && !had_warnings {
+        if self.warnings == Warnings::On(place, own) && !failed && warnings == 0 && !had_warnings {
             return;
         }
         self.is_of_mysql = Some(!held.backend.is_mariadb);
         let list = match held.backend.is_mariadb {
             true => warning_list(statement),
-            false if asked(statement).intersects(Holds::WARNINGS) => WarningList::Unknown,
+            false if asked(statement).warnings => WarningList::Unknown,
             false => WarningList::Begins,
         };
         let begins_list = failed || list == WarningList::Begins || (warnings > 0 && !had_warnings);
@@ -189,12 +311,44 @@ impl Diagnostics {
         held.backend.may_have_warnings =
             failed || warnings > 0 || (had_warnings && list != WarningList::Begins);
         self.warnings = match self.warnings {
-            _ if begins_list => Warnings::On(serial),
-            Warnings::On(other) if may_begin_list && other != serial => Warnings::Lost,
+            _ if begins_list => Warnings::On(place, own),
+            Warnings::On(other, _) if may_begin_list && other.serial != place.serial => Warnings::Lost,
             Warnings::Own if may_begin_list => Warnings::Lost,
-            Warnings::NoList | Warnings::Empty if may_begin_list => Warnings::On(serial),
+            Warnings::NoList | Warnings::Empty if may_begin_list => Warnings::On(place, own),
             unchanged => unchanged,
         };
+    }
+}
+
+/// What a statement asks about earlier ones.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Asked {
+    pub(super) found_rows: bool,
+    pub(super) row_count: bool,
+    /// SHOW WARNINGS, `@@warning_count`, `@@error_count`, GET DIAGNOSTICS.
+    pub(super) warnings: bool,
+}
+
+impl Asked {
+    pub(super) fn is_nothing(self) -> bool {
+        self == Self::default()
+    }
+
+    fn and(self, other: Self) -> Self {
+        Self {
+            found_rows: self.found_rows || other.found_rows,
+            row_count: self.row_count || other.row_count,
+            warnings: self.warnings || other.warnings,
+        }
+    }
+
+    /// For messages.
+    fn text(self) -> &'static str {
+        match self {
+            Self { found_rows: true, .. } => "FOUND_ROWS()",
+            Self { row_count: true, .. } => "ROW_COUNT()",
+            _ => "the list of warnings",
+        }
     }
 }
 
@@ -203,6 +357,14 @@ pub(super) fn unknown_counts() -> MysqlError {
     errors::UNKNOWN.with(
         "another server or the proxy itself answered the session's previous statement, so ROW_COUNT(), FOUND_ROWS() and warnings are unknown here",
     )
+}
+
+/// The error for a statement that needs two servers.
+pub(super) fn needed_elsewhere(what: &str, there: HostgroupId, hostgroup: HostgroupId) -> MysqlError {
+    errors::PROXY_HOSTGROUP_LOCKED.with(format_args!(
+        "{what} is about an earlier statement, which ran on hostgroup {there}, and this statement belongs to hostgroup \
+         {hostgroup}; read it in a statement of its own, and send the value"
+    ))
 }
 
 /// What a statement that succeeds does with its connection's list of warnings.

@@ -1,49 +1,52 @@
-//! User variables that a trigger may have set: no text and no answer tells of it.
+//! User variables that a trigger, or other code, may have set: no text and no answer tells of it.
 //!
 //! INSERT INTO t fires a trigger with `SET @id = NEW.id`, and the connection goes back to the pool. `SELECT @id` is then
 //! sent on that very connection. Once another session has had it the value is gone, and the question is refused in place of
 //! answered with NULL. A variable that the session has assigned itself is where its connection is held, and is no concern here.
+//!
+//! Writes on several connections: the last one may have set it, or one before. So the last one's connection is asked, and where
+//! it has no value the question is refused, too.
 
 use std::collections::HashSet;
 
 use shardwright_rules::{HostgroupId, Statement};
-use shardwright_sql::{Lexer, SessionEffects, StatementClass, Token, TokenKind};
+use shardwright_sql::{SessionEffects, Shape, StatementClass};
 use shardwright_wire::{MysqlError, errors};
 
-use crate::backend::Backend;
+use super::diagnostics::needed_elsewhere;
+use super::held::Held;
+use super::place::Place;
+use super::variables::Variables;
 
 /// Names that are kept for a session; one with more is not asked about variables that it has not assigned.
 const MAX_NAMES: usize = 1_000;
+/// Connections that are remembered.
+const MAX_PLACES: usize = 16;
 
 #[derive(Default)]
 pub(super) struct HiddenVariables {
-    latest: Latest,
+    /// Connections on which statements ran that may have run such code, the latest last.
+    written: Vec<Written>,
+    /// The number of the last such statement whose connection is not remembered any more; 0: none.
+    forgotten: u64,
+    /// Such statements.
+    count: u64,
     assigned: Assigned,
 }
 
-/// Where the session's latest statement ran that may have fired a trigger.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Latest {
-    #[default]
-    Nowhere,
-    On(Place),
-    /// Another session has had the connection since.
-    Taken,
-}
-
-/// A connection.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) hostgroup: HostgroupId,
-    pub(super) member: u64,
-    pub(super) serial: u64,
+/// A connection with statements that may have run such code, by their numbers.
+#[derive(Clone, Copy, Debug)]
+struct Written {
+    place: Place,
+    first: u64,
+    last: u64,
 }
 
 /// Names of variables that texts of the session have assigned.
 #[derive(Debug)]
 enum Assigned {
     Names(HashSet<Vec<u8>>),
-    /// A procedure, or what cannot be read, may have assigned any.
+    /// More than are kept.
     Any,
 }
 
@@ -53,62 +56,68 @@ impl Default for Assigned {
     }
 }
 
+/// Whether the connection of the latest write tells the value of a variable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Doubt {
+    /// It does.
+    None,
+    /// Only if it has one: writes on other connections came before all of its own.
+    Unset,
+    /// A write elsewhere came between, or its connection is gone.
+    Lost,
+}
+
 impl HiddenVariables {
-    /// Whether a statement reads a variable that no text of the session has assigned, though a trigger may have.
-    pub(super) fn are_read_by(&self, statement: &Statement<'_>) -> bool {
+    /// The variables that a statement reads and no text of the session has assigned, though a trigger may have.
+    pub(super) fn read_by(&self, statement: &Statement<'_>) -> Option<Box<[Vec<u8>]>> {
         let Assigned::Names(known) = &self.assigned else {
-            return false;
+            return None;
         };
-        if self.latest == Latest::Nowhere || !mentions_variables(statement) || assigns_any(statement) {
-            return false;
+        if self.count == 0 || !mentions_variables(statement) {
+            return None;
         }
-        let mut here = HashSet::new();
-        let mut read = Vec::new();
-        for (name, is_assigned) in variables(statement) {
-            if is_assigned {
-                here.insert(name);
-            } else {
-                read.push(name);
-            }
-        }
-        read.iter()
-            .any(|name| !known.contains(name) && !here.contains(name))
+        let mut read = Variables::of(statement).read;
+        read.retain(|name| !known.contains(name));
+        (!read.is_empty()).then(|| read.into_boxed_slice())
     }
 
     /// Where a question about nothing else can be answered.
     pub(super) fn hostgroup(&self) -> Option<HostgroupId> {
-        match self.latest {
-            Latest::On(place) => Some(place.hostgroup),
-            Latest::Nowhere | Latest::Taken => None,
+        self.written.last().map(|written| written.place.hostgroup)
+    }
+
+    /// The connection for a statement that reads such a variable.
+    ///
+    /// # Errors
+    /// For the client: it is not there any more, or the statement belongs elsewhere.
+    pub(super) fn place(&self, hostgroup: HostgroupId) -> Result<Place, MysqlError> {
+        let latest = self.written.last().filter(|_| self.doubt() != Doubt::Lost);
+        let place = latest.ok_or_else(lost)?.place;
+        if place.hostgroup == hostgroup {
+            Ok(place)
+        } else {
+            let what = "a user variable that a trigger may have set";
+            Err(needed_elsewhere(what, place.hostgroup, hostgroup))
         }
     }
 
-    /// The connection for a statement that reads such a variable; `None`: any will do.
-    ///
-    /// # Errors
-    /// For the client: it is not there any more.
-    pub(super) fn place(&self, hostgroup: HostgroupId) -> Result<Option<Place>, MysqlError> {
-        match self.latest {
-            Latest::Nowhere => Ok(None),
-            Latest::On(place) if place.hostgroup == hostgroup => Ok(Some(place)),
-            Latest::On(_) | Latest::Taken => Err(lost()),
+    pub(super) fn doubt(&self) -> Doubt {
+        let Some((latest, others)) = self.written.split_last() else {
+            return Doubt::Lost;
+        };
+        let last_elsewhere = others.iter().map(|other| other.last).max();
+        let last_elsewhere = last_elsewhere.unwrap_or_default().max(self.forgotten);
+        match last_elsewhere {
+            _ if latest.last < self.forgotten || last_elsewhere > latest.first => Doubt::Lost,
+            0 => Doubt::None,
+            _ => Doubt::Unset,
         }
     }
 
     /// A statement was answered on this connection.
-    pub(super) fn note(
-        &mut self,
-        hostgroup: HostgroupId,
-        backend: &Backend,
-        statement: &Statement<'_>,
-        failed: bool,
-    ) {
-        if fires_triggers(statement.shape().class) {
-            self.latest = Latest::On(Place {
-                hostgroup,
-                member: backend.member.number,
-                serial: backend.serial,
-            });
+    pub(super) fn note(&mut self, held: &Held, statement: &Statement<'_>, failed: bool) {
+        if runs_code(statement.shape()) {
+            self.note_write(Place::of(held));
         }
         if failed || !mentions_variables(statement) {
             return;
@@ -116,18 +125,50 @@ impl HiddenVariables {
         let Assigned::Names(known) = &mut self.assigned else {
             return;
         };
-        known.extend(variables(statement).filter_map(|(name, is_assigned)| is_assigned.then_some(name)));
-        if assigns_any(statement) || known.len() > MAX_NAMES {
+        known.extend(Variables::of(statement).assigned);
+        if known.len() > MAX_NAMES {
             self.assigned = Assigned::Any;
         }
     }
 
-    /// The session gets this connection from another one.
-    pub(super) fn taken_over(&mut self, backend: &Backend) {
-        if matches!(self.latest, Latest::On(place) if place.serial == backend.serial) {
-            self.latest = Latest::Taken;
+    fn note_write(&mut self, place: Place) {
+        self.count += 1;
+        let number = self.count;
+        if let Some(latest) = self.written.last_mut().filter(|latest| latest.place == place) {
+            latest.last = number;
+            return;
+        }
+        let before = self.written.iter().position(|written| written.place == place);
+        let first = before.map_or(number, |at| self.written.remove(at).first);
+        if self.written.len() == MAX_PLACES {
+            self.forgotten = self.written.remove(0).last;
+        }
+        self.written.push(Written {
+            place,
+            first,
+            last: number,
+        });
+    }
+
+    /// The session gets this connection from another one: what was set there is gone.
+    pub(super) fn taken_over(&mut self, serial: u64) {
+        if let Some(at) = self
+            .written
+            .iter()
+            .position(|written| written.place.serial == serial)
+        {
+            self.forgotten = self.forgotten.max(self.written.remove(at).last);
         }
     }
+}
+
+/// Whether one of these variables has a value, in SQL.
+pub(super) fn any_is_unset(names: &[Vec<u8>]) -> Vec<u8> {
+    let unset = names.iter().map(|name| {
+        let name = String::from_utf8_lossy(name);
+        format!("@`{name}` IS NULL")
+    });
+    format!("SELECT {}", unset.collect::<Vec<_>>().join(" OR ")).into_bytes()
 }
 
 /// The error for a question that cannot be answered.
@@ -138,9 +179,14 @@ pub(super) fn lost() -> MysqlError {
     )
 }
 
-fn fires_triggers(class: StatementClass) -> bool {
+/// Whether it may run code that its text does not show: triggers, procedures, functions, prepared texts.
+fn runs_code(shape: &Shape) -> bool {
     use StatementClass as C;
-    matches!(class, C::Insert | C::Update | C::Delete | C::Replace | C::Load)
+    let is_write = matches!(
+        shape.class,
+        C::Insert | C::Update | C::Delete | C::Replace | C::Load
+    );
+    is_write || shape.effects.intersects(SessionEffects::UNKNOWN)
 }
 
 fn mentions_variables(statement: &Statement<'_>) -> bool {
@@ -148,79 +194,37 @@ fn mentions_variables(statement: &Statement<'_>) -> bool {
     effects.intersects(SessionEffects::USER_VARIABLE | SessionEffects::UNKNOWN)
 }
 
-/// Whether it may assign variables that its words do not show.
-fn assigns_any(statement: &Statement<'_>) -> bool {
-    let shape = statement.shape();
-    shape.executable_comment || shape.effects.intersects(SessionEffects::UNKNOWN)
-}
-
-/// The names of a statement's user variables, and whether it assigns them there.
-fn variables(statement: &Statement<'_>) -> impl Iterator<Item = (Vec<u8>, bool)> {
-    use StatementClass as C;
-    let text = statement.text();
-    let class = statement.shape().class;
-    let tokens: Vec<Token> = Lexer::new(text, statement.mode()).significant().collect();
-    // In a condition `=` compares.
-    let is_query = class == C::Select || (fires_triggers(class) && class != C::Load);
-    let mut is_into = false;
-    let found: Vec<_> = tokens
-        .iter()
-        .enumerate()
-        .filter_map(|(at, token)| {
-            is_into = match token.kind {
-                TokenKind::UserVariable | TokenKind::Comma => is_into,
-                _ => token.is_word(text, "INTO"),
-            };
-            let next = tokens.get(at + 1).map(|next| next.span.of(text));
-            let is_assigned = match next {
-                Some(b":=") => true,
-                Some(b"=") => !is_query,
-                _ => is_into || class == C::Load,
-            };
-            let name = name(token.span.of(text));
-            (token.kind == TokenKind::UserVariable).then_some((name, is_assigned))
-        })
-        .collect();
-    found.into_iter()
-}
-
-/// `@a`, `` @`A` `` and `@'a'` are one variable.
-fn name(written: &[u8]) -> Vec<u8> {
-    let quotes = [b'@', b'`', b'\'', b'"'];
-    let bare = written.iter().filter(|byte| !quotes.contains(byte));
-    bare.map(u8::to_ascii_lowercase).collect()
-}
-
 #[cfg(test)]
 mod tests {
-    use shardwright_sql::LexMode;
-
     use super::*;
 
+    fn place(serial: u64) -> Place {
+        Place {
+            hostgroup: HostgroupId(serial as u32),
+            member: serial,
+            serial,
+        }
+    }
+
     #[test]
-    fn what_is_assigned_and_what_is_read() {
-        for (text, assigned, read) in [
-            ("SET @a = 1, @B := @c", "a b", "c"),
-            ("SELECT @a := 1, @b + 1", "a", "b"),
-            ("SELECT * FROM t WHERE a = @a AND @`B` = 2", "", "a b"),
-            ("SELECT 1, 2 INTO @a, @b", "a b", ""),
-            ("SELECT @a INTO @b FROM t WHERE c = @d", "b", "a d"),
-            ("UPDATE t SET a = @a, b = @b := 3", "b", "a"),
-            ("INSERT INTO t VALUES (@a)", "", "a"),
-            ("LOAD DATA INFILE 'f' INTO TABLE t (@a, b) SET c = @a", "a a", ""),
-            ("EXECUTE s USING @a", "", "a"),
+    fn the_latest_write_tells_unless_another_came_between() {
+        for (writes, taken, expected) in [
+            (&[1][..], None, Doubt::None),
+            (&[1, 1], None, Doubt::None),
+            (&[1, 2], None, Doubt::Unset),
+            (&[1, 2, 2], None, Doubt::Unset),
+            (&[1, 2, 1], None, Doubt::Lost),
+            (&[1], Some(1), Doubt::Lost),
+            (&[1, 2], Some(1), Doubt::Unset),
+            (&[1, 2], Some(2), Doubt::Lost),
+            (&[1, 2, 1, 3], None, Doubt::Unset),
         ] {
-            let statement = Statement::new(text.as_bytes(), LexMode::default());
-            let names = |wanted: bool| {
-                let found = variables(&statement).filter(|(_, is_assigned)| *is_assigned == wanted);
-                let names: Vec<_> = found.map(|(name, _)| String::from_utf8(name).unwrap()).collect();
-                names.join(" ")
-            };
-            assert_eq!(
-                (names(true).as_str(), names(false).as_str()),
-                (assigned, read),
-                "{text}"
-            );
+            let mut hidden = HiddenVariables::default();
+            writes.iter().for_each(|serial| hidden.note_write(place(*serial)));
+            if let Some(serial) = taken {
+                hidden.taken_over(serial);
+            }
+            assert_eq!(hidden.doubt(), expected, "{writes:?} {taken:?}");
         }
     }
 }

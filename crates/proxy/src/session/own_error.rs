@@ -37,7 +37,7 @@ impl Session {
         let row = ["Error", &code, &error.message].map(|cell| Some(cell.as_bytes()));
         writer.text_row(&mut bytes, row);
         writer.end(&mut bytes, status, 0);
-        self.diagnostics.answered_here();
+        self.diagnostics.showed_own_error();
         self.client.send_packets(&bytes).await
     }
 }

@@ -8,11 +8,13 @@ use shardwright_wire::{Command, MysqlError, PrepareOk, ResponseShape, append_pac
 
 use super::bound_keys::bound_keys;
 use super::checkout_error::CheckoutError;
+use super::diagnostics::Answer;
 use super::execute_parameters::{ExecuteParameters, Executed, wrong_arguments};
 use super::forward::Transmission;
 use super::held::Held;
 use super::questions::Rows;
 use super::repeat::{Patience, Relayed, Repeats};
+use super::requirements::Requirements;
 use super::routed::RoutedStatement;
 use super::statement_words::{is_comment_only, other_packets, rejected, unroutable};
 use super::statements::{Circumstances, Decided, LongData, SessionStatement};
@@ -117,11 +119,7 @@ impl Session {
             }
         };
         let mut routed = self.routed_statement(&statement, &route, None);
-        // Preparing changes nothing, so it opens no transaction and needs no state.
-        routed.requirements.opens = false;
-        routed.requirements.asks = false;
-        routed.requirements.begins = false;
-        routed.requirements.is_work = false;
+        routed.requirements = routed.requirements.into_preparation();
         let Some(mut held) = self.obtain_or_tell(&routed, seq).await? else {
             return Ok(());
         };
@@ -147,6 +145,13 @@ impl Session {
             let relayed = self.not_relayed(broken, held, &routed, not_again, seq).await;
             return relayed.map(|_| ());
         }
+        let outcome = held.backend.scanner.outcome();
+        let answer = Answer {
+            failed: outcome.error.is_some(),
+            warnings: outcome.warnings,
+            own: held.backend.own,
+        };
+        self.diagnostics.note_prepared(&mut held, &statement, answer);
         if let Some(prepared) = held.backend.scanner.outcome().prepared {
             self.remember_statement(&mut held, id, text.clone(), sent, prepared)
                 .await;
@@ -289,7 +294,7 @@ impl Session {
         self.note_table_change(statement.shape());
         let server_id = match self.find_prepared(&mut held, id, routed) {
             Ok(server_id) => server_id,
-            Err(key) => match Box::pin(self.prepare_or_tell(held, *key, seq)).await? {
+            Err(key) => match Box::pin(self.prepare_or_tell(held, *key, &routed.requirements, seq)).await? {
                 Some((kept, server_id)) => {
                     held = kept;
                     server_id
@@ -389,9 +394,15 @@ impl Session {
         &mut self,
         mut held: Held,
         key: PreparedText,
+        requirements: &Requirements,
         seq: u8,
     ) -> Flow<Option<(Held, u32)>> {
-        match self.prepare_on(&mut held, key).await {
+        let mut prepared = self.prepare_on(&mut held, key).await;
+        // MySQL begins a list of warnings with it.
+        if let Err(error) = self.diagnostics.preparation(requirements.asked, &held.backend) {
+            prepared = prepared.and(Err(CheckoutError::Refused(error)));
+        }
+        match prepared {
             Ok(server_id) => Ok(Some((held, server_id))),
             Err(error) => {
                 self.return_unused(held, &error);

@@ -153,7 +153,7 @@ impl Session {
             }
         }
         writer.end(&mut bytes, status, 0);
-        self.diagnostics.answered_here();
+        self.diagnostics.answered_row();
         self.diagnostics.begins_list_here();
         self.client.send_packets(&bytes).await
     }

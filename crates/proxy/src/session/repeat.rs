@@ -107,7 +107,7 @@ impl Session {
             Broken::NotRun => {
                 // The error is in the list of warnings there.
                 held.backend.may_have_warnings = true;
-                held.backend.exchanges += 1;
+                held.backend.own.note_all();
                 self.held.keep_or_give(held, &self.worker.pool);
                 return Ok(self.again(routed, patience, NotOn::default()).await);
             }

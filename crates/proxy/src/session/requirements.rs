@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use shardwright_rules::HostgroupId;
 
-use super::holds::Holds;
+use super::diagnostics::Asked;
+use super::named_locks::LockNames;
+use super::place::Place;
 
 /// Where a statement that is sent again must not go.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,19 +28,22 @@ pub(super) struct Requirements {
     /// It is about no schema: COMMIT and its kin.
     pub(super) needs_no_schema: bool,
     pub(super) user_variables: bool,
-    /// It reads a user variable that a trigger may have set.
-    pub(super) hidden_variables: bool,
-    /// It asks about the session's earlier statements.
-    pub(super) asks: bool,
-    /// What it asks, by the reasons for which connections are held for that.
-    pub(super) asked: Holds,
-    pub(super) row_count: bool,
+    /// User variables that it reads and a trigger may have set.
+    pub(super) hidden_variables: Option<Box<[Vec<u8>]>>,
+    /// It asks about the session's earlier statements, and reads and writes nothing else.
+    pub(super) is_question: bool,
+    /// What it asks about the session's earlier statements.
+    pub(super) asked: Asked,
+    /// The connection that has the answer.
+    pub(super) earlier: Option<Place>,
     /// It may read LAST_INSERT_ID(), or leave it as it is.
     pub(super) insert_id: bool,
     /// It reads LAST_INSERT_ID().
     pub(super) asks_insert_id: bool,
     /// It runs code that may read it.
     pub(super) may_ask_insert_id: bool,
+    /// It takes, frees or asks for named locks.
+    pub(super) locks: Option<Box<LockNames>>,
     /// It reads `@@in_transaction`.
     pub(super) in_transaction: bool,
     /// It opens the transaction that was begun.
@@ -60,6 +65,30 @@ impl Requirements {
         self.not_on_writer = not_on.writer;
     }
 
+    /// It asks about the session's earlier statements.
+    pub(super) fn asks(&self) -> bool {
+        !self.asked.is_nothing()
+    }
+
+    /// What it takes to prepare the statement, which runs nothing: it opens no transaction and asks nothing.
+    pub(super) fn into_preparation(self) -> Self {
+        Self {
+            hidden_variables: None,
+            is_question: false,
+            asked: Asked::default(),
+            earlier: None,
+            insert_id: false,
+            asks_insert_id: false,
+            may_ask_insert_id: false,
+            in_transaction: false,
+            opens: false,
+            begins: false,
+            is_work: false,
+            locks: None,
+            ..self
+        }
+    }
+
     /// A connection with the session's settings, for a question of the proxy's own.
     pub(super) fn settings_only(hostgroup: HostgroupId) -> Self {
         Self {
@@ -68,13 +97,14 @@ impl Requirements {
             any_schema: false,
             needs_no_schema: true,
             user_variables: false,
-            hidden_variables: false,
-            asks: false,
-            asked: Holds::empty(),
-            row_count: false,
+            hidden_variables: None,
+            is_question: false,
+            asked: Asked::default(),
+            earlier: None,
             insert_id: false,
             asks_insert_id: false,
             may_ask_insert_id: false,
+            locks: None,
             in_transaction: false,
             opens: false,
             begins: false,

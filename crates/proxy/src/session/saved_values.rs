@@ -50,10 +50,15 @@ impl Session {
         let question = [b"SELECT ", asked.span.of(statement.text())].concat();
         let answer = held.backend.exchange_value(&question).await;
         // The question has taken the place of the statement that could be asked about.
-        held.holds.remove(Holds::WARNINGS | Holds::FOUND_ROWS);
-        self.diagnostics.lose_warnings();
+        held.holds.remove(Holds::FOUND_ROWS);
         match answer {
             Ok(value) => {
+                let outcome = held.backend.scanner.outcome();
+                // The SET itself would have warned of it. Without warnings MariaDB's list is as it was, and MySQL's begins
+                // with the SET.
+                if outcome.error.is_some() || outcome.warnings > 0 {
+                    self.diagnostics.lose_warnings();
+                }
                 self.held.keep_or_give(held, &self.worker.pool);
                 Ok(value.as_deref().and_then(literal))
             }

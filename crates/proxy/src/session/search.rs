@@ -12,10 +12,9 @@ use tokio::sync::OwnedSemaphorePermit;
 use tokio::time::Instant;
 
 use super::checkout_error::CheckoutError;
-use super::diagnostics::Previous;
-use super::hidden_variables::{Place, lost};
 use super::login::Login;
 use super::login_refusal::LoginRefusal;
+use super::place::Place;
 use super::requirements::Requirements;
 use crate::backend::{Backend, Connect, ConnectFailure};
 use crate::descriptors;
@@ -70,10 +69,7 @@ pub(super) struct Search<'a> {
 }
 
 impl Search<'_> {
-    pub(super) async fn connection(&self, previous: Option<Previous>) -> Result<Box<Backend>, CheckoutError> {
-        if let Some(previous) = previous.filter(|_| self.requirements.asks) {
-            return self.previous_connection(previous);
-        }
+    pub(super) async fn connection(&self) -> Result<Box<Backend>, CheckoutError> {
         let hostgroup = self.requirements.hostgroup;
         let Some(group) = self.login.snapshot.hostgroups.get(&hostgroup) else {
             return Err(CheckoutError::Refused(
@@ -215,24 +211,9 @@ impl Search<'_> {
         not_on
     }
 
-    /// The connection that ran the statement that is asked about, if nobody has used it since.
-    fn previous_connection(&self, previous: Previous) -> Result<Box<Backend>, CheckoutError> {
-        let serial = previous
-            .serial
-            .filter(|_| previous.hostgroup == self.requirements.hostgroup);
-        let taken = serial.and_then(|serial| self.idle(previous.member, Some(serial)));
-        taken.ok_or_else(|| {
-            CheckoutError::Refused(errors::UNKNOWN.with(
-                "the connection that ran the session's previous statement is not held any more; ask in a transaction, \
-                 or directly after the statement",
-            ))
-        })
-    }
-
-    /// The connection on which a trigger may have set variables, if nobody has used it since.
-    pub(super) fn connection_of_variables(&self, place: Place) -> Result<Box<Backend>, CheckoutError> {
-        let taken = self.idle(place.member, Some(place.serial));
-        taken.ok_or_else(|| CheckoutError::Refused(lost()))
+    /// One of the session's connections, if nobody has used it since.
+    pub(super) fn connection_at(&self, place: Place) -> Option<Box<Backend>> {
+        self.idle(place.member, Some(place.serial))
     }
 
     fn key(&self, has_schema: bool) -> WantedKey<'_> {

@@ -26,6 +26,7 @@ use shardwright_rules::{
 use shardwright_sql::{LexMode, Lexer, StatementClass, TokenKind};
 use shardwright_wire::{AnswerSplice, MysqlError, errors};
 
+use super::earlier::is_question;
 use super::local_file::local_file;
 use super::query::Query;
 use super::schema::named_schema;
@@ -160,7 +161,11 @@ impl Session {
         let is_deferred = matches!(outcome, Decided::DeferBegin);
         let is_placed = |route: &Destination| route.is_on_shard || !statement.is_session_setup();
         let placed = match outcome {
-            Decided::Reject(rejection) if asks(statement) && rejection.refusal.is_some() => None,
+            Decided::Reject(rejection)
+                if rejection.refusal.is_some() && asks(statement) && is_question(statement) =>
+            {
+                None
+            }
             Decided::Reject(rejection) => return Err(rejected(&rejection)),
             Decided::Route(route) => Some(route).filter(is_placed),
             Decided::Answer { .. } | Decided::Own { .. } | Decided::DeferBegin => None,

@@ -6,9 +6,11 @@ use shardwright_sql::{SessionEffects, StatementClass};
 use shardwright_wire::{MysqlError, ResponseShape, errors};
 
 use super::checkout_error::CheckoutError;
+use super::earlier::is_question;
 use super::forward::Transmission;
 use super::held::Held;
-use super::holds::Holds;
+use super::named_locks::lock_names;
+use super::place::Place;
 use super::query::Query;
 use super::questions::Rows;
 use super::repeat::{Patience, Relayed};
@@ -16,7 +18,7 @@ use super::requirements::Requirements;
 use super::routed::RoutedStatement;
 use super::set_statement::SetPlan;
 use super::statement_words::{
-    asked, asks, asks_insert_id, ending, is_comment_only, kill_text, may_leave_id, mentions, other_packets,
+    asks, asks_insert_id, ending, is_comment_only, kill_text, may_leave_id, mentions, other_packets,
     unroutable,
 };
 use super::throttled::is_let_through;
@@ -157,13 +159,8 @@ impl Session {
         rejection: &Rejection,
     ) -> Option<Destination> {
         let is_missing_key = rejection.refusal == Some(Refusal::MissingKey);
-        let shape = statement.shape();
-        let is_question = asks(statement) && !shape.runs_or_reads() && !shape.names_table;
-        let previous = self
-            .diagnostics
-            .previous
-            .filter(|_| is_missing_key && is_question)?;
-        Some(Destination::plain(previous.hostgroup, false))
+        let previous = self.diagnostics.previous().filter(|_| is_missing_key)?;
+        (asks(statement) && is_question(statement)).then(|| Destination::plain(previous, false))
     }
 
     async fn run_routed(
@@ -253,7 +250,7 @@ impl Session {
         RoutedStatement {
             besides: route.besides(),
             parameters: None,
-            ending: ending(statement, requirements.asks),
+            ending: ending(statement, requirements.asks()),
             requirements,
             statement,
             set,
@@ -262,8 +259,8 @@ impl Session {
 
     fn requirements(&self, statement: &Statement<'_>, route: &Destination) -> Requirements {
         let shape = statement.shape();
-        let asked = asked(statement);
-        let asks = !asked.is_empty();
+        let asked = self.diagnostics.asked_by(statement);
+        let earlier = self.diagnostics.place(asked);
         // COMMIT and its kin go where the transaction is, or nowhere in particular: the session's schema may not exist there.
         let needs_no_schema = statement.follows_transaction();
         let session_schema = &self.settings.schema;
@@ -273,13 +270,13 @@ impl Session {
             .cloned();
         let schema = route.besides().backend_schema.clone().or(own_schema);
         let is_work = route.is_on_shard || !statement.is_session_setup();
-        // A question about an earlier statement, and about nothing else, goes where that ran, whatever key it has.
         let asks_id = asks_insert_id(statement);
-        let hidden_variables = self.hidden.are_read_by(statement);
-        let is_question =
-            (asks || asks_id || hidden_variables) && !shape.names_table && !shape.runs_or_reads();
+        let hidden_variables = self.hidden.read_by(statement);
+        let asks = !asked.is_nothing() || asks_id || hidden_variables.is_some();
+        // A question about an earlier statement, and about nothing else, goes where that ran, whatever key it has.
+        let is_question = asks && is_question(statement);
         let home = is_question
-            .then(|| self.home_of_question(asks_id, asks))
+            .then(|| self.home_of_question(earlier, asks_id, hidden_variables.is_some()))
             .flatten();
         let is_elsewhere = home.is_some_and(|home| home != route.hostgroup);
         Requirements {
@@ -289,12 +286,13 @@ impl Session {
             schema,
             user_variables: shape.effects.intersects(SessionEffects::USER_VARIABLE),
             hidden_variables,
-            asks,
+            is_question,
             asked,
-            row_count: asked.intersects(Holds::FOUND_ROWS) && mentions(statement.text(), b"ROW_COUNT"),
+            earlier,
             insert_id: asks_id || may_leave_id(shape),
             asks_insert_id: asks_id,
             may_ask_insert_id: shape.effects.intersects(SessionEffects::UNKNOWN),
+            locks: lock_names(statement),
             in_transaction: shape.effects.intersects(SessionEffects::READS_SESSION)
                 && mentions(statement.text(), b"IN_TRANSACTION"),
             // What a driver asks on the way does not open the transaction; a statement does, placed or not.
@@ -306,12 +304,20 @@ impl Session {
         }
     }
 
-    fn home_of_question(&self, asks_id: bool, asks: bool) -> Option<HostgroupId> {
+    /// LAST_INSERT_ID() comes along to any connection; the rest is where it is.
+    fn home_of_question(
+        &self,
+        earlier: Option<Place>,
+        asks_id: bool,
+        hidden_variables: bool,
+    ) -> Option<HostgroupId> {
         let id = self.insert_id.as_ref().filter(|_| asks_id);
-        let previous = || self.diagnostics.previous.filter(|_| asks || asks_id);
-        id.map(|id| id.hostgroup)
-            .or_else(|| previous().map(|previous| previous.hostgroup))
-            .or_else(|| self.hidden.hostgroup())
+        let hidden = || self.hidden.hostgroup().filter(|_| hidden_variables);
+        earlier
+            .map(|place| place.hostgroup)
+            .or_else(hidden)
+            .or_else(|| id.map(|id| id.hostgroup))
+            .or_else(|| self.diagnostics.previous())
     }
 
     /// A connection for a statement whose tables are what the router took them for.

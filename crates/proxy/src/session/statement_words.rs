@@ -4,16 +4,8 @@ use shardwright_rules::{Rejection, Statement};
 use shardwright_sql::{LexMode, Lexer, SessionEffects, Shape, StatementClass, TokenKind};
 use shardwright_wire::{MysqlError, errors};
 
-use super::holds::{Ending, Holds};
-
-/// Words of questions about earlier statements. `CONNECTION_ID()` is none: it has an answer on any connection.
-const QUESTIONS: [(&[u8], Holds); 4] = [
-    (b"FOUND_ROWS", Holds::FOUND_ROWS),
-    // Like FOUND_ROWS() it is about the statement before and nothing older.
-    (b"ROW_COUNT", Holds::FOUND_ROWS),
-    (b"WARNING_COUNT", Holds::WARNINGS),
-    (b"ERROR_COUNT", Holds::WARNINGS),
-];
+use super::diagnostics::Asked;
+use super::holds::Ending;
 
 /// The oldest server: what a comment with a later version says is not executed by all. (MariaDB leaves out what is for
 /// MySQL 5.7 and later.)
@@ -161,30 +153,44 @@ pub(super) fn words_in(text: &[u8], mode: LexMode) -> impl Iterator<Item = &[u8]
 
 /// Whether the statement asks about the session's earlier statements.
 pub(super) fn asks(statement: &Statement<'_>) -> bool {
-    !asked(statement).is_empty() || asks_insert_id(statement)
+    !asked(statement).is_nothing() || asks_insert_id(statement)
 }
 
-/// What a statement asks of the session's earlier statements, by the reasons for which connections are held for it.
-pub(super) fn asked(statement: &Statement<'_>) -> Holds {
+/// What a statement asks of the session's earlier statements. `CONNECTION_ID()` is nothing of that: it has an answer on any
+/// connection.
+pub(super) fn asked(statement: &Statement<'_>) -> Asked {
+    let text = statement.text();
     if asks_for_diagnostics(statement) {
-        let counts = mentions(statement.text(), b"ROW_COUNT");
-        return if counts {
-            Holds::WARNINGS | Holds::FOUND_ROWS
-        } else {
-            Holds::WARNINGS
+        return Asked {
+            row_count: mentions(text, b"ROW_COUNT"),
+            warnings: true,
+            found_rows: false,
         };
     }
-    if !statement
+    let reads = statement
         .shape()
         .effects
-        .intersects(SessionEffects::READS_SESSION)
-    {
-        return Holds::empty();
+        .intersects(SessionEffects::READS_SESSION);
+    if reads || runs_text(statement) {
+        asked_in(text)
+    } else {
+        Asked::default()
     }
-    QUESTIONS
-        .iter()
-        .filter(|(question, _)| mentions(statement.text(), question))
-        .fold(Holds::empty(), |asked, (_, about)| asked | *about)
+}
+
+/// What a text that a server runs asks, wherever in it the words stand.
+pub(super) fn asked_in(text: &[u8]) -> Asked {
+    Asked {
+        found_rows: mentions(text, b"FOUND_ROWS"),
+        row_count: mentions(text, b"ROW_COUNT"),
+        warnings: mentions(text, b"WARNING_COUNT") || mentions(text, b"ERROR_COUNT"),
+    }
+}
+
+/// `EXECUTE s`, `EXECUTE IMMEDIATE '…'`
+pub(super) fn runs_text(statement: &Statement<'_>) -> bool {
+    let is_execute = |word: &[u8]| word.eq_ignore_ascii_case(b"EXECUTE");
+    statement.shape().class == StatementClass::Prepare && words(statement).next().is_some_and(is_execute)
 }
 
 /// Whether the statement may leave another LAST_INSERT_ID(), or the one that is there.
@@ -213,7 +219,7 @@ pub(super) fn mentions(text: &[u8], name: &[u8]) -> bool {
 }
 
 /// `SHOW WARNINGS`, `SHOW ERRORS`, `SHOW COUNT(*) WARNINGS`, `GET DIAGNOSTICS`.
-fn asks_for_diagnostics(statement: &Statement<'_>) -> bool {
+pub(super) fn asks_for_diagnostics(statement: &Statement<'_>) -> bool {
     let is = |word: Option<&[u8]>, expected: &[&str]| {
         word.is_some_and(|word| {
             expected

@@ -1,0 +1,186 @@
+//! The user variables of a statement: those that it assigns, and those that it reads.
+
+use std::collections::HashSet;
+
+use shardwright_rules::Statement;
+use shardwright_sql::{LexMode, Lexer, StatementClass, TokenKind};
+
+/// Executable comments inside each other that are looked into.
+const MAX_NESTED: usize = 4;
+
+/// Names without `@` and quotes, in small letters.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Variables {
+    pub(super) assigned: HashSet<Vec<u8>>,
+    /// Read, and not assigned by the statement before. Where a table or a query inside decides the order, one that is assigned
+    /// anywhere is not read. Arguments of CALL are not here: they may be given a value.
+    pub(super) read: Vec<Vec<u8>>,
+}
+
+/// A token with its bytes.
+#[derive(Clone, Copy)]
+struct Part<'a> {
+    kind: TokenKind,
+    text: &'a [u8],
+}
+
+impl Part<'_> {
+    fn is(&self, word: &str) -> bool {
+        self.text.eq_ignore_ascii_case(word.as_bytes())
+    }
+}
+
+impl Variables {
+    pub(super) fn of(statement: &Statement<'_>) -> Self {
+        let shape = statement.shape();
+        let mut parts = Vec::new();
+        read_parts(statement.text(), statement.mode(), MAX_NESTED, &mut parts);
+        let mut found = Self::default();
+        if shape.class == StatementClass::Call {
+            return found;
+        }
+        let is_in_order = matches!(
+            shape.class,
+            StatementClass::Set | StatementClass::Select | StatementClass::Do
+        ) && !shape.names_table
+            && !shape.has_subquery;
+        found.read_all(&parts, shape.class, is_in_order);
+        if parts.first().is_some_and(|first| first.is("EXECUTE")) {
+            found.read_texts(&parts, statement.mode());
+        }
+        if !is_in_order {
+            let assigned = &found.assigned;
+            found.read.retain(|name| !assigned.contains(name));
+        }
+        found
+    }
+
+    /// `is_in_order`: what a comma ends is evaluated before what follows, and assigned after its own right side.
+    fn read_all(&mut self, parts: &[Part<'_>], class: StatementClass, is_in_order: bool) {
+        let is_get = parts.first().is_some_and(|first| first.is("GET"));
+        let mut depth = 0_usize;
+        let mut pending = Vec::new();
+        let mut is_into = false;
+        for (at, part) in parts.iter().enumerate() {
+            match part.kind {
+                TokenKind::LeftParen => depth += 1,
+                TokenKind::RightParen => depth = depth.saturating_sub(1),
+                TokenKind::Comma if depth == 0 => self.assigned.extend(pending.drain(..)),
+                _ => {}
+            }
+            if part.kind != TokenKind::UserVariable {
+                is_into = part.is("INTO") || (is_into && part.kind == TokenKind::Comma);
+                continue;
+            }
+            let before = at.checked_sub(1).map(|before| parts[before]);
+            // Elsewhere `=` compares.
+            let begins_item = class == StatementClass::Set
+                && before.is_some_and(|before| {
+                    before.is("SET") || (before.kind == TokenKind::Comma && depth == 0)
+                });
+            let is_assigned = match parts.get(at + 1).map(|next| next.text) {
+                Some(b":=") => true,
+                Some(b"=") => begins_item || is_get,
+                _ => is_into || class == StatementClass::Load,
+            };
+            let name = name(part.text);
+            if is_assigned {
+                pending.push(name);
+            } else if !(is_in_order && self.assigned.contains(&name)) {
+                self.read.push(name);
+            }
+        }
+        self.assigned.extend(pending);
+    }
+
+    /// Takes in the variables of texts that are run.
+    fn read_texts(&mut self, parts: &[Part<'_>], mode: LexMode) {
+        for part in parts.iter().filter(|part| part.kind == TokenKind::String) {
+            let inside = part
+                .text
+                .get(1..part.text.len().saturating_sub(1))
+                .unwrap_or_default();
+            let variables = Lexer::new(inside, mode).filter(|token| token.kind == TokenKind::UserVariable);
+            self.read
+                .extend(variables.map(|token| name(token.span.of(inside))));
+        }
+    }
+}
+
+/// The tokens of a text. Those of an executable comment stand in its place.
+fn read_parts<'a>(text: &'a [u8], mode: LexMode, depth: usize, parts: &mut Vec<Part<'a>>) {
+    for token in Lexer::new(text, mode).significant() {
+        let part = Part {
+            kind: token.kind,
+            text: token.span.of(text),
+        };
+        match depth.checked_sub(1) {
+            Some(depth) if token.kind == TokenKind::ExecutableComment => {
+                read_parts(inside(part.text), mode, depth, parts);
+            }
+            _ => parts.push(part),
+        }
+    }
+}
+
+fn inside(comment: &[u8]) -> &[u8] {
+    let body = comment.strip_suffix(b"*/").unwrap_or(comment);
+    let code = body.splitn(2, |byte| *byte == b'!').nth(1).unwrap_or_default();
+    let digits = code.iter().take_while(|byte| byte.is_ascii_digit()).count();
+    &code[digits..]
+}
+
+/// `@a`, `` @`A` `` and `@'a'` are one variable.
+fn name(written: &[u8]) -> Vec<u8> {
+    let quotes = [b'@', b'`', b'\'', b'"'];
+    let bare = written.iter().filter(|byte| !quotes.contains(byte));
+    bare.map(u8::to_ascii_lowercase).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_assigned_and_what_is_read() {
+        for (text, assigned, read) in [
+            ("SET @a = 1, @B := @c", "a b", "c"),
+            ("SET @a = @a + 1", "a", "a"),
+            ("SET @a = 1, @b = @a", "a b", ""),
+            ("SET @a = (@b = 1)", "a", "b"),
+            ("DO @a = 1", "", "a"),
+            ("DO @a := 1", "a", ""),
+            ("SELECT @a := 1, @b + 1", "a", "b"),
+            ("SELECT @a := 1, @a + 1", "a", ""),
+            ("SELECT @a := @a + 1", "a", "a"),
+            ("SELECT @r := @r + 1 FROM t, (SELECT @r := 0) i", "r", ""),
+            ("SELECT * FROM t WHERE a = @a AND @`B` = 2", "", "a b"),
+            ("SELECT 1, 2 INTO @a, @b", "a b", ""),
+            ("SELECT @a INTO @b FROM t WHERE c = @d", "b", "a d"),
+            ("SELECT f(@a)", "", "a"),
+            ("SHOW TABLES WHERE @a = 1", "", "a"),
+            ("UPDATE t SET a = @a, b = @b := 3", "b", "a"),
+            ("INSERT INTO t VALUES (@a)", "", "a"),
+            ("LOAD DATA INFILE 'f' INTO TABLE t (@a, b) SET c = @a", "a", ""),
+            ("EXECUTE s USING @a, @b", "", "a b"),
+            ("EXECUTE IMMEDIATE 'SELECT @a'", "", "a"),
+            ("PREPARE s FROM @q", "", "q"),
+            ("GET DIAGNOSTICS @n = NUMBER", "n", ""),
+            ("/*!40101 SET @a = @b */", "a", "b"),
+            ("CALL p(@a)", "", ""),
+        ] {
+            let statement = Statement::new(text.as_bytes(), LexMode::default());
+            let found = Variables::of(&statement);
+            let joined = |names: Vec<Vec<u8>>| {
+                let mut names: Vec<_> = names
+                    .into_iter()
+                    .map(|name| String::from_utf8(name).unwrap())
+                    .collect();
+                names.sort();
+                names.join(" ")
+            };
+            let found = (joined(found.assigned.into_iter().collect()), joined(found.read));
+            assert_eq!((found.0.as_str(), found.1.as_str()), (assigned, read), "{text}");
+        }
+    }
+}

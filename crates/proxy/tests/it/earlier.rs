@@ -1,0 +1,289 @@
+//! What a session's earlier statements have left: variables of triggers, named locks, warnings. Statements that ask for it get
+//! what one server would answer, or are refused.
+
+use mysql::Conn;
+use mysql::prelude::Queryable;
+
+use crate::maps::tenants;
+use crate::support::{Setup, TestProxy, error, schema, server, start, value};
+
+fn run(client: &mut Conn, sql: &str) {
+    client
+        .query_drop(sql)
+        .unwrap_or_else(|error| panic!("{sql}: {error}"));
+}
+
+/// One worker, so that sessions share what connections there are.
+fn shared() -> TestProxy {
+    start(&Setup {
+        options: Box::new(|options| options.workers = std::num::NonZeroUsize::new(1)),
+        ..Setup::default()
+    })
+}
+
+/// A table whose trigger sets `@trig`, one without, and code that takes variables.
+fn triggers(name: &str) -> String {
+    let name = schema(name);
+    server()
+        .run(format!(
+            "USE {name}; CREATE TABLE t (a INT); CREATE TABLE plain (a INT, b INT); INSERT INTO plain VALUES (1, 1); \
+             CREATE TRIGGER sets BEFORE INSERT ON t FOR EACH ROW SET @trig = NEW.a; \
+             CREATE FUNCTION twice(n INT) RETURNS INT DETERMINISTIC RETURN 2 * n"
+        ))
+        .unwrap();
+    name
+}
+
+#[test]
+fn a_trigger_s_variable_is_refused_in_every_form_when_its_connection_is_gone() {
+    let name = triggers("earlier_forms");
+    let proxy = shared();
+    let mut holder = proxy.connect(Some(&name));
+    for form in [
+        "SELECT @trig",
+        "SELECT 1 FROM plain WHERE a = @trig",
+        "SELECT @trig := @trig + 1",
+        "SELECT a FROM plain ORDER BY a + @trig",
+        "SELECT (SELECT @trig)",
+        "SELECT twice(@trig)",
+        "SELECT @TRIG, @`trig`",
+        "DO @trig = 1",
+        "SET @copy = @trig",
+        "SET @trig = @trig + 1",
+        "SET time_zone = @trig",
+        "INSERT INTO plain VALUES (@trig, 1)",
+        "INSERT INTO plain SELECT a, @trig FROM plain",
+        "REPLACE INTO plain VALUES (@trig, 1)",
+        "UPDATE plain SET b = @trig",
+        "DELETE FROM plain WHERE a = @trig",
+        "EXECUTE IMMEDIATE 'SELECT @trig'",
+        "EXECUTE IMMEDIATE 'SELECT ?' USING @trig",
+        "/*! SELECT @trig */",
+    ] {
+        proxy.settle();
+        let mut client = proxy.connect(Some(&name));
+        run(&mut client, "INSERT INTO t VALUES (7)");
+        // Another session gets the connection, and keeps it.
+        run(&mut holder, "SET @held = 1");
+        let (code, message) = error(&mut client, form);
+        assert_eq!(code, 1105, "{form}: {message}");
+        assert!(message.contains("a trigger may have set"), "{form}: {message}");
+        holder.reset().unwrap();
+    }
+    proxy.settle();
+    let mut client = proxy.connect(Some(&name));
+    let prepared = client.prep("UPDATE plain SET b = @trig WHERE a = ?").unwrap();
+    run(&mut client, "INSERT INTO t VALUES (7)");
+    run(&mut holder, "SET @held = 1");
+    let executed = client.exec_drop(&prepared, (1,)).unwrap_err().to_string();
+    assert!(executed.contains("a trigger may have set"), "{executed}");
+}
+
+#[test]
+fn a_trigger_s_variable_is_that_of_the_last_write_that_set_it() {
+    let name = triggers("earlier_latest");
+    let proxy = shared();
+    let mut client = proxy.connect(Some(&name));
+    run(&mut client, "INSERT INTO t VALUES (1)");
+    assert_eq!(value(&mut client, "SELECT @trig"), "1");
+    client.reset().unwrap();
+    // A write on another server came after it, and has set nothing.
+    run(&mut client, "INSERT INTO t VALUES (2)");
+    run(&mut client, "INSERT /* b */ INTO plain VALUES (9, 9)");
+    assert_eq!(error(&mut client, "SELECT @trig").0, 1105);
+    client.reset().unwrap();
+    // One that has set it came last.
+    run(&mut client, "INSERT /* b */ INTO plain VALUES (9, 9)");
+    run(&mut client, "INSERT INTO t VALUES (3)");
+    assert_eq!(value(&mut client, "SELECT @trig"), "3");
+    client.reset().unwrap();
+    // The statement's own place is another.
+    run(&mut client, "INSERT INTO t VALUES (4)");
+    let (code, message) = error(&mut client, "UPDATE /* b */ plain SET b = @trig");
+    assert_eq!(code, 9006, "{message}");
+    assert!(
+        message.contains("hostgroup 10") && message.contains("hostgroup 20"),
+        "{message}"
+    );
+}
+
+#[test]
+fn a_statement_follows_its_key_whatever_it_asks() {
+    let proxy = tenants("earlier_keys");
+    let mut client = proxy.connect(Some("earlier_keys"));
+    for (asked, text, there) in [
+        ("FOUND_ROWS()", "SELECT /* tenant=1 */ who FROM t", "1"),
+        ("ROW_COUNT()", "UPDATE /* tenant=1 */ t SET who = who + 1", "1"),
+        // A statement about a table begins a list.
+        ("@@warning_count", "SELECT /* tenant=1 */ who / 0 FROM t", "0"),
+    ] {
+        run(&mut client, text);
+        let update = format!("UPDATE /* tenant=2 */ t SET who = {asked}");
+        let (code, message) = error(&mut client, &update);
+        assert_eq!(code, 9006, "{update}: {message}");
+        assert!(
+            message.contains("hostgroup 10") && message.contains("hostgroup 20"),
+            "{message}"
+        );
+        assert_eq!(value(&mut client, "SELECT /* tenant=2 */ who FROM t"), "2");
+        // Where the earlier statement ran it is answered.
+        run(&mut client, text);
+        let select = format!("SELECT /* tenant=1 */ {asked} FROM t");
+        assert_eq!(value(&mut client, &select), there, "{select}");
+    }
+    // The id comes along.
+    run(&mut client, "SELECT LAST_INSERT_ID(77)");
+    run(&mut client, "UPDATE /* tenant=2 */ t SET who = LAST_INSERT_ID()");
+    assert_eq!(value(&mut client, "SELECT /* tenant=2 */ who FROM t"), "77");
+    run(
+        &mut client,
+        "UPDATE /* tenant=1 */ t SET who = LAST_INSERT_ID(who + 5) - 5",
+    );
+    assert_eq!(value(&mut client, "SELECT LAST_INSERT_ID()"), "8");
+    let refused = "SELECT Variable_Value FROM stats_mysql_global WHERE Variable_Name = 'Refused_9006'";
+    assert_eq!(value(&mut proxy.admin(), refused), "3");
+}
+
+#[test]
+fn what_the_proxy_answers_itself_counts_as_on_one_server() {
+    let name = triggers("earlier_own");
+    let proxy = shared();
+    let mut client = proxy.connect(Some(&name));
+    let mut other = proxy.connect(Some(&name));
+    assert_eq!(value(&mut client, "SELECT ROW_COUNT()"), "0");
+    for (own, row_count) in [
+        ("SET NAMES utf8mb4", "0"),
+        ("SET autocommit=1", "0"),
+        (&*format!("USE {name}"), "0"),
+        ("SELECT CONNECTION_ID()", "-1"),
+        ("KILL QUERY 4000000000", "-1"),
+    ] {
+        run(&mut client, "INSERT INTO plain VALUES (5, 5), (6, 6)");
+        let _refused = client.query_drop(own);
+        run(&mut other, "SELECT 1");
+        assert_eq!(value(&mut client, "SELECT ROW_COUNT()"), row_count, "{own}");
+    }
+    run(&mut client, "SELECT 1 UNION SELECT 2 UNION SELECT 3");
+    client.ping().unwrap();
+    assert_eq!(
+        value(&mut client, "SELECT CONCAT(FOUND_ROWS(), ROW_COUNT())"),
+        "30"
+    );
+}
+
+#[test]
+fn found_rows_are_those_of_the_last_select_wherever_it_ran() {
+    let name = triggers("earlier_found");
+    let proxy = shared();
+    let mut client = proxy.connect(Some(&name));
+    for between in [
+        "INSERT INTO plain VALUES (5, 5)",
+        "INSERT /* b */ INTO plain VALUES (5, 5)",
+        "SET time_zone='+00:00'",
+        "BEGIN",
+        "COMMIT",
+    ] {
+        run(&mut client, "SELECT 1 UNION SELECT 2 UNION SELECT 3");
+        run(&mut client, between);
+        assert_eq!(value(&mut client, "SELECT FOUND_ROWS()"), "3", "{between}");
+    }
+    // Nobody can tell from its text what it leaves.
+    run(&mut client, "SELECT 1 UNION SELECT 2 UNION SELECT 3");
+    run(&mut client, "INSERT /* b */ INTO plain SELECT a, b FROM plain");
+    assert_eq!(error(&mut client, "SELECT FOUND_ROWS()").0, 1105);
+    // Two answers on two connections.
+    run(&mut client, "SELECT 1 UNION SELECT 2 UNION SELECT 3");
+    run(&mut client, "INSERT /* b */ INTO plain VALUES (5, 5)");
+    assert_eq!(error(&mut client, "SELECT FOUND_ROWS(), ROW_COUNT()").0, 1105);
+}
+
+#[test]
+fn warnings_are_those_of_a_server_after_a_set_with_an_expression() {
+    let name = triggers("earlier_set");
+    let proxy = shared();
+    let mut direct = server()
+        .connect(shardwright_testkit::ClientOptions {
+            user: crate::support::USER,
+            password: crate::support::PASSWORD,
+            schema: Some(&name),
+        })
+        .unwrap();
+    let mut through = proxy.connect(Some(&name));
+    for client in [&mut direct, &mut through] {
+        run(client, "SET @old = @@sql_mode, @zone = 'SYSTEM'");
+    }
+    for set in [
+        "SET sql_mode = @old",
+        "SET sql_mode = CONCAT(@@sql_mode, ',HIGH_NOT_PRECEDENCE')",
+        "SET sql_mode = REPLACE(@@sql_mode, 'HIGH_NOT_PRECEDENCE', '')",
+        "SET time_zone = @zone",
+        "SET sql_mode = (SELECT @old)",
+    ] {
+        for before in ["SELECT 1/0", "SELECT a FROM plain", "DO 1", "SELECT nothing"] {
+            for question in [
+                "SHOW WARNINGS",
+                "SHOW COUNT(*) WARNINGS",
+                "SELECT @@warning_count",
+                "SELECT @@error_count",
+            ] {
+                let [expected, found] = [&mut direct, &mut through].map(|client| {
+                    let _failed = client.query_drop(before);
+                    run(client, set);
+                    value(client, question)
+                });
+                assert_eq!(found, expected, "{before}; {set}; {question}");
+            }
+        }
+    }
+}
+
+#[test]
+fn a_lock_is_known_where_it_is_or_the_question_is_refused() {
+    let proxy = tenants("earlier_locks");
+    let mut client = proxy.connect(Some("earlier_locks"));
+    let mut other = proxy.connect(Some("earlier_locks"));
+    assert_eq!(
+        value(&mut client, "SELECT /* tenant=2 */ GET_LOCK('earlier_a', 0)"),
+        "1"
+    );
+    let ours = [
+        "GET_LOCK('earlier_a', 0)",
+        "IS_USED_LOCK('earlier_a')",
+        "IS_FREE_LOCK('earlier_a')",
+        "RELEASE_LOCK('earlier_a')",
+        "RELEASE_ALL_LOCKS()",
+        "GET_LOCK(CONCAT('earlier', '_a'), 0)",
+    ];
+    for lock in ours {
+        for elsewhere in [
+            format!("SELECT {lock}"),
+            format!("SELECT /* tenant=1 */ {lock}"),
+            format!("/* tenant=1 */ DO {lock}"),
+        ] {
+            let (code, message) = error(&mut client, &elsewhere);
+            assert_eq!(code, 9006, "{elsewhere}: {message}");
+            assert!(
+                message.contains("hostgroup 20") && message.contains("hostgroup 10"),
+                "{message}"
+            );
+        }
+    }
+    // Another lock is free everywhere, as far as the session is concerned.
+    assert_eq!(
+        value(&mut client, "SELECT /* tenant=1 */ IS_FREE_LOCK('earlier_b')"),
+        "1"
+    );
+    assert_eq!(
+        value(&mut other, "SELECT /* tenant=2 */ GET_LOCK('earlier_a', 0)"),
+        "0"
+    );
+    // Once it is freed, it can be taken elsewhere.
+    assert_eq!(
+        value(&mut client, "SELECT /* tenant=2 */ RELEASE_LOCK('earlier_a')"),
+        "1"
+    );
+    assert_eq!(
+        value(&mut client, "SELECT /* tenant=1 */ GET_LOCK('earlier_a', 0)"),
+        "1"
+    );
+}

@@ -1,0 +1,333 @@
+//! Words about sessions in every clause of every kind of statement, under every kind of map, through the proxy and on one
+//! unsharded server: the same rows, an error on both, or refused; and the same rows on all servers after each write.
+//!
+//! `SHARDWRIGHT_QUESTIONS=1000000` asks for so many statements, in the place of 2,000. `SHARDWRIGHT_QUESTIONS_SEED=7` begins
+//! elsewhere.
+
+mod script;
+mod stage;
+
+use std::collections::BTreeMap;
+
+use mysql::prelude::Queryable;
+use mysql::{Conn, LocalInfileHandler, Value};
+use shardwright_testkit::text_rows;
+
+use self::script::{Random, Script, Step};
+use self::stage::{Auditor, Map, Stage, TENANTS, Tables};
+
+const STATEMENTS: usize = 2_000;
+/// Sessions that take turns on the same connections.
+const TOGETHER: usize = 3;
+/// Statements of such a group.
+const GROUP: usize = 90;
+/// A transaction ends after so many statements, so that the others go on.
+const LONGEST: usize = 8;
+
+/// Rows, and the counts that come with them.
+#[derive(Debug, PartialEq)]
+struct Answered {
+    rows: Vec<String>,
+    affected: u64,
+    id: Option<u64>,
+}
+
+type Answer = Result<Answered, String>;
+
+fn told(error: mysql::Error) -> String {
+    match error {
+        mysql::Error::MySqlError(error) => format!("{}: {}", error.code, error.message),
+        other => format!("connection: {other}"),
+    }
+}
+
+fn line(cells: Vec<Option<String>>) -> String {
+    let cells = cells
+        .into_iter()
+        .map(|cell| cell.unwrap_or_else(|| "NULL".to_owned()));
+    cells.collect::<Vec<_>>().join(" | ")
+}
+
+fn text(connection: &mut Conn, sql: &str) -> Answer {
+    let rows = text_rows(connection, sql).map_err(told)?;
+    Ok(answered(connection, rows.into_iter().map(line).collect()))
+}
+
+fn answered(connection: &Conn, rows: Vec<String>) -> Answered {
+    let affected = connection.affected_rows();
+    let id = Some(connection.last_insert_id()).filter(|id| *id != 0);
+    Answered { rows, affected, id }
+}
+
+fn cell(value: Value) -> Option<String> {
+    match value {
+        Value::NULL => None,
+        Value::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        other => Some(other.as_sql(true)),
+    }
+}
+
+fn execute(connection: &mut Conn, statement: &mysql::Statement) -> Answer {
+    let rows: Vec<mysql::Row> = connection.exec(statement, ()).map_err(told)?;
+    let rows = rows
+        .into_iter()
+        .map(|row| line(row.unwrap().into_iter().map(cell).collect()));
+    let rows = rows.collect();
+    Ok(answered(connection, rows))
+}
+
+/// Whether the proxy said no by itself.
+fn is_refusal(message: &str) -> bool {
+    ["1148: SW", "9006: "]
+        .iter()
+        .any(|start| message.starts_with(start))
+        || ["the proxy", "is not held any more"]
+            .iter()
+            .any(|part| message.contains(part))
+}
+
+const REFUSED: &str = "refused";
+
+/// Calls the refusal that a list of warnings tells as the oracle does.
+fn name_refusal(row: &mut String) {
+    if let Some((code, message)) = row
+        .strip_prefix("Error | ")
+        .and_then(|rest| rest.split_once(" | "))
+        && is_refusal(&format!("{code}: {message}"))
+    {
+        *row = format!("Error | {code} | {REFUSED}");
+    }
+}
+
+#[derive(Debug, Default)]
+struct Tally {
+    statements: usize,
+    identical: usize,
+    failed_alike: usize,
+    refused: BTreeMap<String, usize>,
+}
+
+impl Tally {
+    fn refused(&self) -> usize {
+        self.refused.values().sum()
+    }
+}
+
+/// A session on both sides.
+struct Session {
+    script: Script,
+    sharded: Conn,
+    unsharded: Conn,
+    /// Statements since BEGIN.
+    begun: Option<usize>,
+    log: Vec<String>,
+}
+
+impl Session {
+    fn new(stage: &Stage, map: Map, tenant: usize) -> Self {
+        let (mut sharded, mut unsharded) = stage.session(map, tenant);
+        // A new connection of MariaDB may have the FOUND_ROWS() of one that was closed.
+        unsharded.query_drop("SELECT 1 LIMIT 0").unwrap();
+        unsharded.ping().unwrap();
+        for connection in [&mut sharded, &mut unsharded] {
+            connection.set_local_infile_handler(Some(LocalInfileHandler::new(|_, file| {
+                std::io::Write::write_all(file, b"1\n2\n")
+            })));
+        }
+        Self {
+            script: Script::new(map, tenant),
+            sharded,
+            unsharded,
+            begun: None,
+            log: vec![format!("{map:?} of {tenant}")],
+        }
+    }
+
+    /// Sends a step to both sides.
+    ///
+    /// # Errors
+    /// What differs.
+    fn step(&mut self, step: &Step, tally: &mut Tally) -> Result<(), String> {
+        match step {
+            Step::Text(sql) | Step::File(sql) => self.both(sql, tally, |side| text(side, sql)).map(drop),
+            Step::Ping => self
+                .both("ping", tally, |side| {
+                    side.ping().map_err(told)?;
+                    Ok(answered(side, Vec::new()))
+                })
+                .map(drop),
+            Step::InitDb(name) => self
+                .both(&format!("COM_INIT_DB {name}"), tally, |side| {
+                    side.select_db(name).map_err(told)?;
+                    Ok(answered(side, Vec::new()))
+                })
+                .map(drop),
+            Step::Binary(sql, between) => self.binary(sql, between, tally),
+        }
+    }
+
+    fn binary(&mut self, sql: &str, between: &[String], tally: &mut Tally) -> Result<(), String> {
+        let mut prepared = Vec::new();
+        let what = format!("COM_STMT_PREPARE {sql}");
+        let is_prepared = self.both(&what, tally, |side| {
+            let statement = side.prep(sql).map_err(told)?;
+            prepared.push(statement);
+            Ok(Answered {
+                rows: Vec::new(),
+                affected: 0,
+                id: None,
+            })
+        })?;
+        for sql in between {
+            self.both(sql, tally, |side| text(side, sql))?;
+        }
+        if is_prepared {
+            let mut statements = prepared.iter();
+            let what = format!("COM_STMT_EXECUTE {sql}");
+            self.both(&what, tally, |side| {
+                let statement = statements.next().unwrap();
+                execute(side, statement)
+            })?;
+            let [sharded, unsharded] = <[mysql::Statement; 2]>::try_from(prepared).unwrap();
+            self.sharded.close(sharded).map_err(told)?;
+            self.unsharded.close(unsharded).map_err(told)?;
+        }
+        Ok(())
+    }
+
+    /// The proxy first. Where it refuses, the unsharded server gets an error of the same number. Whether both did it.
+    fn both(
+        &mut self,
+        what: &str,
+        tally: &mut Tally,
+        mut send: impl FnMut(&mut Conn) -> Answer,
+    ) -> Result<bool, String> {
+        tally.statements += 1;
+        let mut sharded = send(&mut self.sharded);
+        if let Err(message) = &sharded
+            && is_refusal(message)
+        {
+            let code = message.split(':').next().unwrap_or_default();
+            let kind = match code {
+                "1148" => message[6..11].to_owned(),
+                code => code.to_owned(),
+            };
+            *tally.refused.entry(kind).or_default() += 1;
+            let error =
+                format!("SIGNAL SQLSTATE 'HY000' SET MYSQL_ERRNO = {code}, MESSAGE_TEXT = '{REFUSED}'");
+            text(&mut self.unsharded, &error).unwrap_err();
+            self.log.push(format!("{what}\n      refused: {message}"));
+            return Ok(false);
+        }
+        if let Ok(answered) = &mut sharded {
+            answered.rows.iter_mut().for_each(name_refusal);
+        }
+        let expected = send(&mut self.unsharded);
+        self.log.push(format!("{what}\n      {sharded:?}"));
+        let code = |message: &String| message.split(':').next().map(str::to_owned);
+        match (&sharded, &expected) {
+            (Ok(rows), Ok(expected)) if rows == expected => tally.identical += 1,
+            (Err(message), Err(expected)) if code(message) == code(expected) => tally.failed_alike += 1,
+            _ => {
+                return Err(format!(
+                    "{}\n=> {what}\n  proxy:  {sharded:?}\n  oracle: {expected:?}",
+                    self.log.join("\n")
+                ));
+            }
+        }
+        let is_done = sharded.is_ok();
+        match what.trim_start_matches("COM_STMT_EXECUTE ") {
+            "BEGIN" if is_done => self.begun = Some(0),
+            "COMMIT" if is_done => self.begun = None,
+            _ => {}
+        }
+        Ok(is_done)
+    }
+}
+
+/// Whether a step can have written.
+fn may_write(step: &Step) -> bool {
+    let is_write = |sql: &String| !sql.contains("SELECT") || sql.contains("INSERT INTO");
+    match step {
+        Step::Text(sql) => is_write(sql),
+        Step::Binary(sql, between) => is_write(sql) || between.iter().any(is_write),
+        Step::File(_) => true,
+        Step::InitDb(_) | Step::Ping => false,
+    }
+}
+
+/// A group of sessions that take turns.
+fn group(
+    stage: &Stage,
+    auditor: &mut Auditor,
+    random: &mut Random,
+    map: Map,
+    tally: &mut Tally,
+) -> Result<(), String> {
+    let mut sessions: Vec<Session> = (0..TOGETHER)
+        .map(|_| Session::new(stage, map, random.of(&TENANTS)))
+        .collect();
+    for _ in 0..GROUP {
+        // Others would wait for its locks.
+        let begun = sessions.iter().position(|session| session.begun.is_some());
+        let at = begun.unwrap_or_else(|| random.below(TOGETHER));
+        let session = &mut sessions[at];
+        let mut step = session.script.step(random);
+        if let Some(count) = &mut session.begun {
+            *count += 1;
+            if *count > LONGEST {
+                step = Step::Text("COMMIT".to_owned());
+            }
+        }
+        session.step(&step, tally)?;
+        if may_write(&step)
+            && let Some(difference) = auditor.difference(Tables::Of(map))
+        {
+            return Err(format!("{}\n{difference}", session.log.join("\n")));
+        }
+    }
+    drop(sessions);
+    auditor.difference(Tables::All).map_or(Ok(()), Err)
+}
+
+fn number(variable: &str, otherwise: usize) -> usize {
+    std::env::var(variable).map_or(otherwise, |number| number.parse().unwrap())
+}
+
+#[test]
+fn answers_about_earlier_statements_are_one_servers_or_refused() {
+    let statements = number("SHARDWRIGHT_QUESTIONS", STATEMENTS);
+    let seed = number("SHARDWRIGHT_QUESTIONS_SEED", 0x5EED_0003);
+    let is_counted_only = std::env::var_os("SHARDWRIGHT_QUESTIONS_COUNT").is_some();
+    let stage = Stage::start();
+    let mut auditor = Auditor::new(&stage);
+    let mut random = Random::new(seed as u64);
+    let mut tally = Tally::default();
+    let mut different = Vec::new();
+    for number in 0.. {
+        if tally.statements >= statements {
+            break;
+        }
+        let map = Map::ALL[number % Map::ALL.len()];
+        auditor.empty(map);
+        if let Err(difference) = group(&stage, &mut auditor, &mut random, map, &mut tally) {
+            println!("group {number}: {difference}");
+            different.push(number);
+            if !is_counted_only {
+                break;
+            }
+            auditor.reload();
+        }
+    }
+    println!(
+        "{} statements: {} identical, {} errors on both, {} refused, {} groups different; refused: {:?}",
+        tally.statements,
+        tally.identical,
+        tally.failed_alike,
+        tally.refused(),
+        different.len(),
+        tally.refused
+    );
+    assert!(different.is_empty(), "groups that differ: {different:?}");
+    assert!(tally.identical * 3 > tally.statements, "{tally:?}");
+}
