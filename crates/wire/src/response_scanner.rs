@@ -3,9 +3,12 @@
 //! Row packets are passed over by length; only packets that decide something (OK, ERR, EOF, counts) are copied, up to
 //! a limit. Memory does not grow with the response.
 
+mod class;
+
 use mysql_common::constants::{CapabilityFlags, StatusFlags};
 use thiserror::Error;
 
+use self::class::Class;
 use crate::bytes::{DecodeError, Reader};
 use crate::command::ResponseShape;
 use crate::errors::MysqlError;
@@ -89,26 +92,6 @@ enum Then {
     Complete,
 }
 
-/// What the packet that is being read is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Class {
-    Row,
-    Definition,
-    Text,
-    Ok,
-    Eof,
-    Error,
-    Prepared,
-    Infile,
-    Count,
-}
-
-impl Class {
-    const fn is_captured(self) -> bool {
-        !matches!(self, Self::Row | Self::Definition | Self::Text)
-    }
-}
-
 /// Follows one response after another on a connection to a server.
 #[derive(Debug)]
 pub struct ResponseScanner {
@@ -120,6 +103,8 @@ pub struct ResponseScanner {
     class: Class,
     next_seq: u8,
     is_continued: bool,
+    /// The result has OUT parameters: an OK follows, though MySQL leaves that out of its last EOF.
+    has_out_parameters: bool,
     captured: Vec<u8>,
     is_cut: bool,
     outcome: Outcome,
@@ -138,6 +123,7 @@ impl ResponseScanner {
             class: Class::Row,
             next_seq: 0,
             is_continued: false,
+            has_out_parameters: false,
             captured: Vec::new(),
             is_cut: false,
             outcome: Outcome::default(),
@@ -151,6 +137,7 @@ impl ResponseScanner {
         self.shape = shape;
         self.next_seq = next_seq;
         self.is_continued = false;
+        self.has_out_parameters = false;
         self.captured.clear();
         self.is_cut = false;
         self.phase = match shape {
@@ -423,6 +410,7 @@ impl ResponseScanner {
     }
 
     fn after_definitions_eof(&mut self, then: Then, status: StatusFlags) -> ScanEvent {
+        self.has_out_parameters = status.contains(StatusFlags::SERVER_PS_OUT_PARAMS);
         self.phase = match then {
             // An execution that opened a cursor has no rows: they are fetched (MySQL internals, COM_STMT_EXECUTE).
             Then::Rows if self.opens_cursor(status) => return self.end_of_rows(status),
@@ -478,7 +466,9 @@ impl ResponseScanner {
 
     fn next_result(&mut self, status: StatusFlags) -> ScanEvent {
         self.outcome.results += 1;
-        if self.shape.has_results() && status.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS) {
+        let is_followed = std::mem::take(&mut self.has_out_parameters)
+            || status.contains(StatusFlags::SERVER_MORE_RESULTS_EXISTS);
+        if self.shape.has_results() && is_followed {
             self.outcome.kind = OutcomeKind::Pending;
             self.phase = Phase::First;
             return ScanEvent::More;

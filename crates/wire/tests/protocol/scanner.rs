@@ -327,6 +327,16 @@ fn a_cursor_of_a_routine_is_not_the_clients() {
         let quiet = Response::new(OLD).payload(b"\0\0\0\x62\0\0\0");
         assert!(!outcome(&quiet, shape).has_cursor);
     }
+    // OUT parameters: MySQL leaves the flag of more results out of their last EOF, and an OK follows.
+    let gave = Response::new(OLD)
+        .payload(&[1])
+        .payload(&definition())
+        .payload(b"\xFE\0\0\x6A\x10")
+        .payload(row)
+        .payload(b"\xFE\0\0\x62\0")
+        .payload(b"\0\0\0\x62\0\0\0");
+    let seen = outcome(&gave, ResponseShape::BinaryResults);
+    assert_eq!((seen.kind, seen.rows, seen.results), (OutcomeKind::Ok, 1, 2));
     // A function that leaves the flag behind, of a client that asks for no cursor.
     let read = Response::new(OLD)
         .payload(&[1])
