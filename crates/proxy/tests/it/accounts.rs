@@ -150,9 +150,12 @@ fn a_limit_of_the_account_is_waited_for_and_then_told() {
         message.contains("1226 (42000)") || message.contains("1203 (42000)"),
         "{message}"
     );
-    // Others are served.
+    // Others are served, and the connection that comes back is taken.
     let mut other = scene.proxy.try_connect("other", PASSWORD, None).unwrap();
     assert_eq!(value(&mut other, "SELECT 1"), "1");
+    first.query_drop("ROLLBACK").unwrap();
+    drop(first);
+    eventually(PATIENCE, || second.query_drop("SELECT COUNT(*) FROM t.t").is_ok());
 }
 
 #[test]

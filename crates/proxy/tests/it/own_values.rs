@@ -97,6 +97,36 @@ const WRITES: [&str; 16] = [
     "SET @own = {}",
 ];
 
+/// Statements that store or show text. Values are the server's own number.
+const TEXTS: [&str; 26] = [
+    "CREATE VIEW x AS SELECT {}",
+    "CREATE VIEW x AS SELECT {} + 1, a FROM t",
+    "CREATE VIEW x (n) AS SELECT {}",
+    "ALTER VIEW v AS SELECT {}",
+    "CREATE TABLE x SELECT {}",
+    "CREATE TABLE x AS SELECT {} AS c, a FROM t",
+    "CREATE TABLE x (b INT) SELECT {} + 1",
+    "CREATE TABLE x (a INT, b BIGINT DEFAULT ({}))",
+    "CREATE TABLE x (a INT, b BIGINT AS ({}))",
+    "CREATE TABLE x (a INT CHECK (a <> {}))",
+    "ALTER TABLE t ADD COLUMN d BIGINT DEFAULT ({})",
+    "ALTER TABLE t ADD CHECK (a <> {})",
+    "CREATE PROCEDURE q() INSERT INTO t VALUES (9, {}, '')",
+    "CREATE PROCEDURE q() BEGIN SELECT {}; END",
+    "CREATE FUNCTION g() RETURNS BIGINT READS SQL DATA RETURN {}",
+    "CREATE TRIGGER r BEFORE INSERT ON t FOR EACH ROW SET NEW.o = {}",
+    "CREATE EVENT e ON SCHEDULE AT '2037-01-01 00:00:00' DO DELETE FROM t WHERE o = {}",
+    "EXPLAIN SELECT a FROM t WHERE a = 1 AND {} > 0",
+    "PREPARE s FROM 'SELECT {}'",
+    "VALUES (1)",
+    "SELECT * FROM (VALUES ({}), (1)) d",
+    "SELECT 1 IN (VALUES ({}))",
+    "INSERT INTO t (a, o) VALUES (3, {}) RETURNING a + {}, {}",
+    "DELETE FROM t WHERE a = 1 RETURNING {}, a",
+    "SELECT {} INTO @own",
+    "SELECT FROM {}",
+];
+
 fn session(address: std::net::SocketAddr, name: &str) -> Conn {
     let login = ClientOptions {
         user: USER,
@@ -234,6 +264,20 @@ fn outcome(
     outcome
 }
 
+/// Numbers, which differ where they are the server's.
+fn without_numbers(outcome: &str) -> String {
+    let mut shown = String::new();
+    for char in outcome.chars() {
+        match char {
+            '0'..='9' if shown.ends_with('#') => {}
+            '0'..='9' => shown.push('#'),
+            char => shown.push(char),
+        }
+    }
+    // A number of the client's own stands without quotes.
+    shown.replace("NUMBER", "#").replace('\'', "")
+}
+
 const LIMIT: usize = 1 << 20;
 
 fn proxy() -> TestProxy {
@@ -249,6 +293,7 @@ fn proxy() -> TestProxy {
 enum Kind {
     Query,
     Write,
+    Text,
 }
 
 fn compare(name: &str, shapes: &[&str], words: &[&str], kind: Kind) {
@@ -275,7 +320,11 @@ fn compare(name: &str, shapes: &[&str], words: &[&str], kind: Kind) {
                 }
                 outcome(client, name, (&sql, is_binary), (*packet, stores))
             });
-            if expected != found {
+            let is_same = match kind {
+                Kind::Text => without_numbers(&expected) == without_numbers(&found),
+                _ => expected == found,
+            };
+            if !is_same {
                 wrong.push(format!(
                     "{sql:?} binary: {is_binary}\n{expected}\n--- here\n{found}"
                 ));
@@ -298,4 +347,9 @@ fn queries_have_the_names_and_types_of_the_server() {
 #[test]
 fn writes_store_the_number_of_the_client() {
     compare("own_values_writes", &WRITES, &WORDS[..1], Kind::Write);
+}
+
+#[test]
+fn texts_are_stored_as_they_are() {
+    compare("own_values_texts", &TEXTS, &WORDS[..1], Kind::Text);
 }
