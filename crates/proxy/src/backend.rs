@@ -28,6 +28,7 @@ pub(crate) use self::own_commands::OwnCommands;
 use self::reset::Ahead;
 use crate::backend_statements::BackendStatements;
 use crate::channel::{Channel, Frame, ReadError, Scratch};
+use crate::characteristics::Characteristics;
 use crate::clock::Clock;
 use crate::counted::Counted;
 use crate::insert_id::{InsertId, Loss};
@@ -142,6 +143,8 @@ pub(crate) struct Backend {
     pub(crate) last_session: u64,
     /// The latest id of that session, if it was left here.
     pub(crate) insert_id: Option<Rc<InsertId>>,
+    /// What that session has set for its next transaction, unless that is used up for certain.
+    pub(crate) next_transaction: Option<Characteristics>,
     /// The last entry of that session's SET history that it has.
     pub(crate) replayed: u64,
     pub(crate) idle_since: Instant,
@@ -244,6 +247,7 @@ impl Connect<'_> {
             is_utf8: false,
             last_session: 0,
             insert_id: None,
+            next_transaction: None,
             replayed: 0,
             idle_since: Instant::now(),
             opened: Instant::now(),
@@ -387,6 +391,7 @@ impl Backend {
             is_utf8: false,
             last_session: 0,
             insert_id: None,
+            next_transaction: None,
             replayed: 0,
             idle_since: Instant::now(),
             opened: Instant::now(),

@@ -17,6 +17,7 @@ mod base_tables;
 mod bound;
 mod causal;
 mod channel;
+mod characteristics;
 mod checks;
 mod clock;
 mod clock_thread;

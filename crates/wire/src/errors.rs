@@ -164,6 +164,8 @@ codes! {
     NO_REFERENCED_ROW = 1452, b"23000";
     /// Too many statements are prepared.
     MAX_PREPARED_STMT_COUNT_REACHED = 1461, b"42000";
+    /// SET TRANSACTION within a transaction.
+    CANT_CHANGE_TX_CHARACTERISTICS = 1568, b"25001";
     /// A prepared statement would not mean the same any more.
     NEED_REPREPARE = 1615, b"HY000";
     /// The packet is malformed.

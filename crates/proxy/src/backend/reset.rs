@@ -164,6 +164,7 @@ impl Backend {
         self.is_utf8 = false;
         self.may_have_warnings = false;
         self.insert_id = None;
+        self.next_transaction = None;
         self.wrote_for = 0;
         self.replayed = 0;
         self.names = None;

@@ -22,6 +22,8 @@ use crate::stats::{Sample, bump};
 /// What a server said of a statement.
 struct Answered {
     failed: bool,
+    /// Its number.
+    error: Option<u16>,
     status: Option<StatusFlags>,
     insert_id: u64,
     warnings: u16,
@@ -76,6 +78,7 @@ impl Session {
         let outcome = held.backend.scanner.outcome();
         let answered = Answered {
             failed: outcome.error.is_some(),
+            error: outcome.error.as_ref().map(|error| error.code),
             status: outcome.status,
             insert_id: outcome.last_insert_id,
             warnings: outcome.warnings,
@@ -163,6 +166,10 @@ impl Session {
         self.learn_insert_id(&mut held, routed.statement, answered);
         self.hidden.note(&held, routed.statement, answered.failed);
         self.learn_own_writes(&mut held, routed, answered.status);
+        let in_transaction = answered
+            .status
+            .is_some_and(|status| status.contains(StatusFlags::SERVER_STATUS_IN_TRANS));
+        self.learn_next_transaction(&mut held, routed.statement, (in_transaction, answered.error));
         self.learn_holds(&mut held, routed, answered);
         if !shape.is_safe_read() && !routed.statement.is_session_setup() && !is_transaction_bound(shape) {
             self.routing.last_write = Some(traffic.ended);
@@ -282,6 +289,7 @@ impl Session {
             held.backend.names = Some(names.clone());
         }
         self.settings.take_charsets(plan);
+        self.note_set_of_transaction(held, plan.next_transaction, plan.defaults);
         self.settings.wait_timeout = plan.wait_timeout.or(self.settings.wait_timeout);
         let history = &mut self.settings.history;
         if plan.left == SetLeft::Replayable {

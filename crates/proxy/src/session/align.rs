@@ -16,6 +16,7 @@ use super::pending_transaction::PendingTransaction;
 use super::requirements::Requirements;
 use super::settings::Settings;
 use crate::backend::{Backend, BackendError};
+use crate::characteristics::Characteristics;
 use crate::set_names::SetNames;
 
 /// A connection that was used within this time is not asked whether it is still there.
@@ -52,6 +53,7 @@ struct StateOf<'a> {
     replayed: u64,
     is_suspect: bool,
     autocommit: bool,
+    next_transaction: Option<Characteristics>,
 }
 
 impl<'a> StateOf<'a> {
@@ -61,6 +63,7 @@ impl<'a> StateOf<'a> {
             replayed: backend.replayed,
             is_suspect: backend.is_suspect,
             autocommit: backend.autocommit,
+            next_transaction: backend.next_transaction,
         }
     }
 
@@ -71,6 +74,7 @@ impl<'a> StateOf<'a> {
             replayed: 0,
             is_suspect: false,
             autocommit: backend.first_autocommit(),
+            next_transaction: None,
         }
     }
 }
@@ -110,7 +114,7 @@ impl Alignment<'_> {
             && settings.history.since(state.replayed).next().is_none()
             && (!state.is_suspect || requirements.is_question)
             && state.autocommit == settings.autocommit
-            && !(requirements.begins && settings.next_transaction.is_some())
+            && settings.next.is_met(state.next_transaction, requirements)
             && !requirements.opens
     }
 
@@ -160,9 +164,7 @@ impl Alignment<'_> {
         self.replay_sets(held).await?;
         self.check_reading(&mut held.backend).await?;
         self.align_autocommit(held).await?;
-        if self.requirements.begins {
-            self.set_next_transaction(held).await?;
-        }
+        refused(self.settings.next.give(held, self.requirements).await?)?;
         if self.requirements.opens {
             self.open_transaction(held).await?;
         }
@@ -242,18 +244,6 @@ impl Alignment<'_> {
             };
             run(&mut held.backend, text).await?;
             held.backend.autocommit = autocommit;
-        }
-        Ok(())
-    }
-
-    /// `SET TRANSACTION …`. Whether a statement has used it up cannot be seen, so the connection stays.
-    async fn set_next_transaction(&mut self, held: &mut Held) -> Result<(), AlignError> {
-        if let Some(text) = &self.settings.next_transaction {
-            let outcome = held.backend.exchange(Command::Query(text)).await?;
-            // Until here the connection may be lost: the next one needs it too.
-            self.settings.next_transaction = None;
-            refused(outcome.error)?;
-            held.holds |= Holds::NEXT_TRANSACTION;
         }
         Ok(())
     }

@@ -1,7 +1,6 @@
 //! SET statements that a session takes on, and switching autocommit, which ends transactions.
 
 use shardwright_rules::{HostgroupId, PendingKind, Statement, refusal};
-use shardwright_sql::lex::reads_alike;
 use shardwright_wire::{Command, MysqlError, SessionChange, StatusFlags, errors};
 
 use super::checkout_error::CheckoutError;
@@ -30,6 +29,10 @@ impl Session {
             // It takes back what an earlier SET did to a part of the character set; the order counts.
             plan.left = SetLeft::Replayable;
         }
+        if !self.pending.is_empty() && plan.next_transaction.is_some() {
+            return Err(errors::CANT_CHANGE_TX_CHARACTERISTICS
+                .with("Transaction characteristics can't be changed while a transaction is in progress"));
+        }
         if !self.pending.is_empty() && plan.is_about_transactions() {
             return Err(errors::UNKNOWN.with(
                 "the proxy cannot do this SET between BEGIN and the first statement with a key, which opens the transaction: set it before BEGIN, or after that statement",
@@ -40,10 +43,9 @@ impl Session {
         if self.pending.kind() == Some(PendingKind::Xa) && may_turn_on && plan.may_switch_autocommit() {
             return Err(rejected(&refusal::within_active_xa()));
         }
-        let next = self.settings.next_transaction.as_deref().unwrap_or_default();
-        if plan.changes_mode(self.settings.mode) && !(self.pending.reads_alike() && reads_alike(next)) {
+        if plan.changes_mode(self.settings.mode) && !self.pending.reads_alike() {
             return Err(errors::UNKNOWN.with(
-                "the proxy cannot set this sql_mode between BEGIN or SET TRANSACTION and the first statement with a key: those texts would be read otherwise; set it before them",
+                "the proxy cannot set this sql_mode between BEGIN and the first statement with a key: those texts would be read otherwise; set it before them",
             ));
         }
         let limit = self.worker.shared.limits.max_set_history;
@@ -60,24 +62,19 @@ impl Session {
     /// Whether the proxy keeps a SET, and hands it on when a connection needs it.
     pub(super) fn can_keep(&self, plan: &SetPlan) -> bool {
         let is_open = self.held.transaction().is_some();
-        plan.is_kept_here() && !(is_open && plan.next_transaction) && !self.is_told_by_server(plan)
+        let is_for_server = plan.next_transaction.is_some() && (is_open || self.settings.next.is_given());
+        plan.is_kept_here() && !is_for_server && !self.is_told_by_server(plan)
     }
 
     /// Keeps a SET, unless no server of the hostgroup takes its character set.
-    pub(super) async fn keep_set(
-        &mut self,
-        plan: Box<SetPlan>,
-        text: &[u8],
-        hostgroup: HostgroupId,
-        seq: u8,
-    ) -> Flow {
+    pub(super) async fn keep_set(&mut self, plan: Box<SetPlan>, hostgroup: HostgroupId, seq: u8) -> Flow {
         if let Some(names) = &plan.names
             && let Some(error) = self.names_error(names, hostgroup).await?
         {
             return self.refuse(seq, error).await;
         }
         self.diagnostics.begins_list_here();
-        self.settings.take(&plan, text);
+        self.settings.take(&plan);
         if let Some(autocommit) = plan.autocommit {
             // Where it is on already, SET autocommit=1 ends no transaction.
             let turns_on = autocommit && !self.settings.autocommit;
@@ -121,7 +118,11 @@ impl Session {
             }
         }
         match result {
-            Ok(()) => self.pending.clear(),
+            Ok(()) => {
+                self.pending.clear();
+                // Servers leave them to the next transaction then.
+                self.settings.next.in_use = false;
+            }
             Err(CheckoutError::Refused(error)) if has_committed => return Err(CheckoutError::Fatal(error)),
             Err(_) => {}
         }

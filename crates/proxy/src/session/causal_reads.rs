@@ -67,8 +67,7 @@ impl Session {
         let started = Instant::now();
         let mut waited = false;
         // SET TRANSACTION is for one connection, which would be left with it.
-        let is_tied =
-            writes.is_unlogged || !writes.lost.is_empty() || self.settings.next_transaction.is_some();
+        let is_tied = writes.is_unlogged || !writes.lost.is_empty() || !self.settings.next.is_empty();
         let found = match is_tied || self.has_late_servers(requirements.hostgroup) {
             true => self.caught_up(&cluster, requirements, None, &mut waited).await,
             false => {
@@ -105,7 +104,7 @@ impl Session {
         waited: &mut bool,
     ) -> Result<Held, CheckoutError> {
         let is_settled = self.settle_lost_writes(cluster, waited).await?;
-        if !is_settled || self.settings.next_transaction.is_some() {
+        if !is_settled || !self.settings.next.is_empty() {
             return self.check_out_on_writer(cluster, requirements, waited).await;
         }
         let snapshot = self.login.snapshot.clone();

@@ -51,6 +51,9 @@ impl Session {
         if requirements.locks.is_some() {
             Box::pin(self.check_locks(requirements)).await?;
         }
+        if requirements.may_use_up && self.settings.next.is_given() {
+            Box::pin(self.settle_for(requirements)).await?;
+        }
         let group = self.login.snapshot.hostgroups.get(&requirements.hostgroup);
         leave_former_member(&mut self.held, group, requirements)?;
         let place = self.place_of(requirements).map_err(CheckoutError::Refused)?;

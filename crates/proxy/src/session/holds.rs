@@ -150,10 +150,6 @@ pub(crate) fn after(before: Holds, facts: &After<'_>) -> Holds {
         holds.remove(Holds::WARNINGS | Holds::FOUND_ROWS);
     }
     if let Some(in_transaction) = facts.in_transaction {
-        if before.intersects(Holds::TRANSACTION) && !in_transaction {
-            // Set before that transaction, or it would not have been for the next one.
-            holds.remove(Holds::NEXT_TRANSACTION);
-        }
         holds.set(Holds::TRANSACTION, in_transaction);
     }
     if facts.autocommit || facts.ends_transaction {

@@ -43,11 +43,16 @@ impl PendingTransaction {
     }
 
     /// A transaction begins in place of one that waits. To MySQL, BEGIN behind START TRANSACTION READ ONLY is read only, too.
-    pub(super) fn begin(&mut self, statement: &Statement<'_>) {
+    /// `keeps`: the one that waits uses up what was set for it alone.
+    pub(super) fn begin(&mut self, statement: &Statement<'_>, keeps: bool) {
         let mut former = std::mem::take(self);
         former.texts.truncate(former.begins);
-        former.texts.retain(|text| mentions(text, b"READ"));
-        self.texts.extend(former.texts.pop());
+        if keeps && former.texts.len() < MAX_TEXTS {
+            self.texts = former.texts;
+        } else {
+            former.texts.retain(|text| mentions(text, b"READ"));
+            self.texts.extend(former.texts.pop());
+        }
         self.texts.push(statement.text().to_vec());
         self.begins = self.texts.len();
         self.is_xa = statement.pending_kind() == PendingKind::Xa;
@@ -131,7 +136,7 @@ mod tests {
     /// What waits after `texts`, or the number of the error of the last one.
     fn after(texts: &[&str]) -> Result<Vec<String>, u16> {
         let mut pending = PendingTransaction::default();
-        pending.begin(&Statement::new(b"BEGIN", LexMode::default()));
+        pending.begin(&Statement::new(b"BEGIN", LexMode::default()), false);
         let mut last = Ok(());
         for text in texts {
             last = pending.note(&Statement::new(text.as_bytes(), LexMode::default()));
@@ -167,7 +172,7 @@ mod tests {
         let begins: [&[u8]; 4] = [b"BEGIN", b"START TRANSACTION READ ONLY", b"BEGIN", b"BEGIN WORK"];
         for text in begins {
             let read = |text| Statement::new(text, LexMode::default());
-            pending.begin(&read(text));
+            pending.begin(&read(text), false);
             pending.note(&read(b"SAVEPOINT ready")).unwrap();
         }
         pending

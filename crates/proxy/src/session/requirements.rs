@@ -50,6 +50,12 @@ pub(super) struct Requirements {
     pub(super) opens: bool,
     /// It can begin a transaction: what was said about the next one is about it.
     pub(super) begins: bool,
+    /// It may use up what is set for the next transaction.
+    pub(super) may_use_up: bool,
+    /// It only reads, and is no part of a transaction.
+    pub(super) is_read_alone: bool,
+    /// Such a read is given READ ONLY with what is set for the next transaction.
+    pub(super) is_marked: bool,
     /// It may be about tables.
     pub(super) is_work: bool,
     /// Members that lack what it must see, by their numbers.
@@ -108,6 +114,9 @@ impl Requirements {
             in_transaction: false,
             opens: false,
             begins: false,
+            may_use_up: false,
+            is_read_alone: false,
+            is_marked: false,
             is_work: false,
             not_on: Vec::new(),
             not_on_writer: false,

@@ -10,6 +10,7 @@ use shardwright_wire::{MysqlError, errors};
 
 use super::holds::SetLeft;
 use super::statement_words::ExecutableComment;
+use crate::characteristics::{Characteristics, SessionDefaults};
 use crate::set_names::SetNames;
 
 /// Variables whose SET does something, once, in place of giving them a value: it must not be repeated.
@@ -52,8 +53,12 @@ pub(crate) struct SetPlan {
     pub(crate) connection: Option<Encoding>,
     /// Autocommit after it.
     pub(crate) autocommit: Option<bool>,
-    /// It is about the next transaction only.
-    pub(crate) next_transaction: bool,
+    /// What it sets for the next transaction only.
+    pub(crate) next_transaction: Option<Characteristics>,
+    /// Every server takes it as it is.
+    pub(crate) is_plain: bool,
+    /// What it sets for all further transactions.
+    pub(crate) defaults: SessionDefaults,
     /// The sql_mode after it, where it sets one.
     pub(crate) sql_mode: Option<SqlModeSet>,
     /// What it leaves on a connection beside the above.
@@ -85,6 +90,13 @@ impl SetPlan {
         if shape.executable_comment {
             return Self::of_comment(statement).map(Some);
         }
+        if let Some(set) = Characteristics::read(statement) {
+            return Ok(Some(Self {
+                next_transaction: Some(set),
+                is_plain: true,
+                ..Self::default()
+            }));
+        }
         Self::of(statement.text(), statement.mode()).map(Some)
     }
 
@@ -96,7 +108,9 @@ impl SetPlan {
             ));
         };
         let mut plan = Self::of(comment.inside, statement.mode())?;
-        if plan.left == SetLeft::Nothing && (plan.names.is_some() || plan.next_transaction) {
+        // Whether it is executed depends on the server.
+        plan.next_transaction = plan.next_transaction.map(|_| Characteristics::UNKNOWN);
+        if plan.left == SetLeft::Nothing && plan.names.is_some() {
             plan.left = match plan.user_variables {
                 true => SetLeft::Unknown,
                 false => SetLeft::Replayable,
@@ -148,10 +162,12 @@ impl SetPlan {
 
     /// Whether the proxy can keep all of it, without a server.
     pub(crate) fn is_kept_here(&self) -> bool {
-        let is_about_session = self.names.is_some() || self.autocommit.is_some() || self.next_transaction;
-        let is_mixed = self.next_transaction && (self.names.is_some() || self.autocommit.is_some());
+        if self.next_transaction.is_some() {
+            return self.is_plain;
+        }
+        let is_about_session = self.names.is_some() || self.autocommit.is_some();
         let is_ours_alone = !self.is_global && !self.user_variables;
-        is_about_session && !is_mixed && self.left == SetLeft::Nothing && is_ours_alone
+        is_about_session && self.left == SetLeft::Nothing && is_ours_alone
     }
 
     /// Whether it sets autocommit and nothing to an expression, which could read tables.
@@ -164,6 +180,11 @@ impl SetPlan {
         self.autocommit.is_some() || self.left == SetLeft::Unknown
     }
 
+    /// Whether it sets something for the next transaction, or for all further ones.
+    pub(crate) fn sets_transactions(&self) -> bool {
+        self.next_transaction.is_some() || self.defaults != SessionDefaults::default()
+    }
+
     /// Whether it changes how a transaction begins.
     pub(crate) fn is_about_transactions(&self) -> bool {
         const NAMES: [&str; 5] = [
@@ -174,7 +195,7 @@ impl SetPlan {
             "transaction_read_only",
         ];
         let has_name = |variable: &String| NAMES.contains(&variable.as_str());
-        self.next_transaction || self.variables.iter().any(has_name)
+        self.next_transaction.is_some() || self.variables.iter().any(has_name)
     }
 
     fn take(&mut self, item: &SetItem<'_>) -> Result<(), MysqlError> {
@@ -218,16 +239,29 @@ impl SetPlan {
             }
             SetItem::Variable {
                 scope: Scope::NextTransaction,
-                ..
+                name,
+                value,
+            } => {
+                let before = self.next_transaction.unwrap_or_default();
+                self.next_transaction = Some(before.and(Characteristics::of_variable(name, value)));
             }
-            | SetItem::Transaction {
+            SetItem::Transaction {
                 scope: Scope::NextTransaction,
                 ..
-            } => self.next_transaction = true,
+            } => self.next_transaction = Some(Characteristics::UNKNOWN),
             SetItem::Transaction {
                 scope: Scope::Session,
-                ..
-            } => self.leave(vec!["transaction".to_owned()]),
+                isolation,
+                read_only,
+            } => {
+                self.defaults.isolation |= isolation.is_some();
+                self.defaults.access |= read_only.is_some();
+                let names = [
+                    isolation.as_ref().map(|_| "transaction_isolation"),
+                    read_only.map(|_| "transaction_read_only"),
+                ];
+                self.leave(names.into_iter().flatten().map(str::to_owned).collect());
+            }
             SetItem::Variable {
                 scope: Scope::Session,
                 name,
@@ -269,6 +303,8 @@ impl SetPlan {
                     }
                 }
             }
+            "tx_isolation" | "transaction_isolation" => self.defaults.isolation = true,
+            "tx_read_only" | "transaction_read_only" => self.defaults.access = true,
             "wait_timeout" => {
                 if let Value::Number(seconds) = value {
                     self.wait_timeout = seconds_of(seconds);
@@ -283,6 +319,12 @@ impl SetPlan {
         if is_expression || NO_VALUES.contains(&name) {
             self.left = SetLeft::Unknown;
         } else {
+            let name = match name {
+                // MariaDB's names for them.
+                "tx_isolation" => "transaction_isolation",
+                "tx_read_only" => "transaction_read_only",
+                name => name,
+            };
             self.leave(vec![name.to_owned()]);
         }
         Ok(())
@@ -371,7 +413,19 @@ mod tests {
             })
         );
         assert_eq!(plan("SET autocommit=0").unwrap().autocommit, Some(false));
-        assert!(plan("SET TRANSACTION READ ONLY").unwrap().next_transaction);
+        let of_statement = |sql: &str| {
+            let statement = Statement::new(sql.as_bytes(), LexMode::default());
+            SetPlan::of_statement(&statement).unwrap().unwrap()
+        };
+        assert!(of_statement("SET TRANSACTION READ ONLY").is_kept_here());
+        for sql in [
+            "SET TRANSACTION READ NOTHING",
+            "SET @@tx_read_only=1",
+            "/*!40101 SET TRANSACTION READ ONLY */",
+        ] {
+            let plan = of_statement(sql);
+            assert!(!plan.is_kept_here() && plan.left == SetLeft::Nothing, "{sql}");
+        }
     }
 
     #[test]

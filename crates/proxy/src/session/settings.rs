@@ -9,6 +9,7 @@ use shardwright_sql::LexMode;
 use shardwright_sql::lex::reads_alike;
 use shardwright_wire::StatusFlags;
 
+use super::next_transaction::NextTransaction;
 use super::set_statement::SetPlan;
 use crate::reading::Reading;
 use crate::set_names::SetNames;
@@ -26,8 +27,7 @@ pub(super) struct Settings {
     pub(super) mode: LexMode,
     /// What the server's status tells of that.
     pub(super) mode_told: StatusFlags,
-    /// `SET TRANSACTION …` for the next transaction.
-    pub(super) next_transaction: Option<Vec<u8>>,
+    pub(super) next: NextTransaction,
     /// The session's `wait_timeout`, where it has set one.
     pub(super) wait_timeout: Option<Duration>,
     /// Other variables.
@@ -45,7 +45,7 @@ impl Settings {
             autocommit: true,
             mode: LexMode::default(),
             mode_told: StatusFlags::empty(),
-            next_transaction: None,
+            next: NextTransaction::default(),
             wait_timeout: None,
             history: SetHistory::default(),
         }
@@ -78,13 +78,13 @@ impl Settings {
     }
 
     /// Takes on a SET that no server executes now; autocommit is not part of it.
-    pub(super) fn take(&mut self, plan: &SetPlan, text: &[u8]) {
+    pub(super) fn take(&mut self, plan: &SetPlan) {
         if let Some(names) = &plan.names {
             self.names = Some(names.clone());
         }
         self.take_charsets(plan);
-        if plan.next_transaction {
-            self.next_transaction = Some(text.to_vec());
+        if let Some(set) = plan.next_transaction {
+            self.next.take(set);
         }
     }
 }

@@ -1,7 +1,9 @@
 //! One statement: understood, decided, sent, forwarded, and what it leaves behind.
 
 use shardwright_rules::refusal::Refusal;
-use shardwright_rules::{Destination, Dispatch, HostgroupId, Outcome as Decided, Rejection, Statement};
+use shardwright_rules::{
+    Destination, Dispatch, HostgroupId, Outcome as Decided, Rejection, Statement, TransactionEnd,
+};
 use shardwright_sql::{SessionEffects, StatementClass};
 use shardwright_wire::{MysqlError, ResponseShape, errors};
 
@@ -113,7 +115,7 @@ impl Session {
             Decided::Answer { message } => self.answer_control(statement, message, seq).await,
             Decided::Own { .. } => self.send_ok(seq, b"").await,
             Decided::DeferBegin => {
-                self.pending.begin(statement);
+                self.pending.begin(statement, !self.settings.next.is_empty());
                 self.send_ok(seq, b"").await
             }
         }
@@ -139,6 +141,9 @@ impl Session {
     fn note_pending(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
         let may_chain =
             statement.transaction_end().is_some() && self.settings.history.has_set("completion_type");
+        if statement.transaction_end() == Some(TransactionEnd::Over) {
+            self.next_transaction_is_used();
+        }
         let noted = match may_chain && !self.pending.is_empty() {
             false => self.pending.note(statement),
             true => Err(errors::UNKNOWN.with(
@@ -174,10 +179,16 @@ impl Session {
         if statement.shape().class == StatementClass::Use {
             return Box::pin(self.use_schema(statement, seq)).await;
         }
+        if set.as_ref().is_some_and(|plan| plan.sets_transactions())
+            && let Err(error) = Box::pin(self.settle_if_asked()).await
+        {
+            return Box::pin(self.not_checked_out(error, seq)).await;
+        }
         if let Some(plan) = set.take_if(|plan| self.can_keep(plan)) {
-            return Box::pin(self.keep_set(plan, statement.text(), route.hostgroup, seq)).await;
+            return Box::pin(self.keep_set(plan, route.hostgroup, seq)).await;
         }
         let mut routed = self.routed_statement(statement, route, set);
+        self.follow_next_transaction(&mut routed);
         let other_text = self.sent_text(statement, routed.besides);
         let own_frame = other_text.map(|sent| Box::new(query.frame_of(&sent)));
         let query = query.within(own_frame.as_deref().unwrap_or(query.frame));
@@ -269,6 +280,7 @@ impl Session {
             .filter(|schema| !needs_no_schema && !self.login.is_logical(Some(schema)))
             .cloned();
         let schema = route.besides().backend_schema.clone().or(own_schema);
+        let is_read_alone = shape.is_safe_read() && self.settings.autocommit && self.pending.is_empty();
         let is_work = route.is_on_shard || !statement.is_session_setup();
         let asks_id = asks_insert_id(statement);
         let hidden_variables = self.hidden.read_by(statement);
@@ -298,6 +310,9 @@ impl Session {
             // What a driver asks on the way does not open the transaction; a statement does, placed or not.
             opens: !self.pending.is_empty() && is_work,
             begins: is_work,
+            may_use_up: is_work || shape.class == StatementClass::Show || shape.runs_or_reads(),
+            is_read_alone,
+            is_marked: is_read_alone && !self.is_never_asked(),
             is_work: is_work || shape.class == StatementClass::Show,
             not_on: Default::default(),
             not_on_writer: false,

@@ -61,5 +61,6 @@ mod throttle_signals;
 mod throttles;
 mod tls_of_clients;
 mod tls_to_servers;
+mod transactions;
 mod trials;
 mod trust;
