@@ -107,8 +107,8 @@ fn is_own(name: &[u8]) -> String {
 
 fn locked_elsewhere(there: HostgroupId, hostgroup: HostgroupId) -> MysqlError {
     errors::PROXY_HOSTGROUP_LOCKED.with(format_args!(
-        "the session holds a named lock on hostgroup {there}, and this statement belongs to hostgroup {hostgroup}, where the \
-         lock is unknown; use one key for all statements about a lock, or none"
+        "the session holds a named lock on hostgroup {there}, and this statement belongs to hostgroup {hostgroup}; the lock is \
+         unknown there: use one key for all statements about a lock, or none"
     ))
 }
 

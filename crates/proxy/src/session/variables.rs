@@ -61,6 +61,8 @@ impl Variables {
         let mut depth = 0_usize;
         let mut pending = Vec::new();
         let mut is_into = false;
+        // Of LOAD DATA, the list of columns assigns.
+        let mut is_list = class == StatementClass::Load;
         for (at, part) in parts.iter().enumerate() {
             match part.kind {
                 TokenKind::LeftParen => depth += 1,
@@ -69,6 +71,7 @@ impl Variables {
                 _ => {}
             }
             if part.kind != TokenKind::UserVariable {
+                is_list &= !part.is("SET");
                 is_into = part.is("INTO") || (is_into && part.kind == TokenKind::Comma);
                 continue;
             }
@@ -81,7 +84,7 @@ impl Variables {
             let is_assigned = match parts.get(at + 1).map(|next| next.text) {
                 Some(b":=") => true,
                 Some(b"=") => begins_item || is_get,
-                _ => is_into || class == StatementClass::Load,
+                _ => is_into || is_list,
             };
             let name = name(part.text);
             if is_assigned {
@@ -162,6 +165,7 @@ mod tests {
             ("UPDATE t SET a = @a, b = @b := 3", "b", "a"),
             ("INSERT INTO t VALUES (@a)", "", "a"),
             ("LOAD DATA INFILE 'f' INTO TABLE t (@a, b) SET c = @a", "a", ""),
+            ("LOAD DATA INFILE 'f' INTO TABLE t (a) SET c = @a", "", "a"),
             ("EXECUTE s USING @a, @b", "", "a b"),
             ("EXECUTE IMMEDIATE 'SELECT @a'", "", "a"),
             ("PREPARE s FROM @q", "", "q"),
