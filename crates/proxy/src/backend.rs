@@ -450,7 +450,7 @@ impl Backend {
         let not = |is_on: bool| if is_on { " NOT" } else { "" };
         let question = format!(
             "SELECT 1 FROM DUAL WHERE @@character_set_client IN ('big5', 'cp932', 'gb18030', 'gbk', 'sjis', 'swe7') \
-             OR @@sql_mode{} LIKE '%ANSI_QUOTES%' OR @@sql_mode{} LIKE '%NO_BACKSLASH_ESCAPES%' LIMIT 1",
+             OR @@sql_mode LIKE '%ORACLE%' OR @@sql_mode LIKE '%MSSQL%' OR @@sql_mode{} LIKE '%ANSI_QUOTES%' OR @@sql_mode{} LIKE '%NO_BACKSLASH_ESCAPES%' LIMIT 1",
             not(mode.ansi_quotes),
             not(mode.no_backslash_escapes)
         );

@@ -49,6 +49,7 @@ mod fate;
 mod forward;
 mod found_rows;
 mod held;
+mod hidden_mode;
 mod hidden_variables;
 mod holds;
 mod kill;
@@ -156,6 +157,8 @@ struct Session {
     /// Where the session's LAST_INSERT_ID() is, if a statement has left one.
     insert_id: Option<Rc<InsertId>>,
     hidden: HiddenVariables,
+    /// The error by which the next command is answered; the session ends with it.
+    doom: Option<Box<MysqlError>>,
     routing: RoutingState,
     own_writes: OwnWrites,
     statements: SessionStatements,
@@ -231,6 +234,7 @@ async fn begin(worker: Rc<Worker>, arrival: Arrival) -> Option<Session> {
         own_writes: OwnWrites::default(),
         statements: SessionStatements::default(),
         answered_at: None,
+        doom: None,
     };
     let welcomed = session.welcome(accepted.names_schema, accepted.seq).await;
     // Compression begins once, behind the OK of the login; that of COM_CHANGE_USER is compressed already.
@@ -248,6 +252,7 @@ impl Session {
     async fn run(&mut self) {
         loop {
             let flow = match self.next_command().await {
+                Woken::Command if self.doom.is_some() => self.meet_doom().await,
                 Woken::Command => {
                     bump(&self.worker.counters.totals.questions);
                     let mut frame = std::mem::take(&mut self.client.frame);
@@ -294,7 +299,10 @@ impl Session {
                 statement_id,
                 parameter,
                 data,
-            } => Box::pin(ready(self.long_data(statement_id, parameter, data))),
+            } => {
+                self.long_data(statement_id, parameter, data);
+                Box::pin(ready(Ok(())))
+            }
             Command::StmtClose(id) => Box::pin(self.close_statement(id)),
             Command::StmtReset(id) => Box::pin(self.reset_statement(id, seq)),
             Command::StmtFetch { statement_id, rows } => Box::pin(self.fetch(statement_id, rows, seq)),

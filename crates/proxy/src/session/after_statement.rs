@@ -111,15 +111,45 @@ impl Session {
     /// Learns what a statement left that may need a server, and concludes if it does not.
     fn learn<'a>(
         &'a mut self,
-        mut held: Held,
+        held: Held,
         routed: &'a RoutedStatement<'_>,
         traffic: Traffic,
         answered: Answered,
     ) -> Flow<Option<Rest<'a>>> {
         if !self.is_read_as_set(&held, routed, &answered) {
-            tracing::error!(hostgroup = %held.hostgroup, "sql_mode has become another than the session has set");
-            return Err(End::Closed);
+            return Ok(Some(Box::pin(
+                self.after_hidden_mode(held, routed, traffic, answered),
+            )));
         }
+        self.learn_rest(held, routed, traffic, answered)
+    }
+
+    /// Code has changed sql_mode: the server is asked, which is the last statement of the connection by then.
+    async fn after_hidden_mode(
+        &mut self,
+        mut held: Held,
+        routed: &RoutedStatement<'_>,
+        traffic: Traffic,
+        answered: Answered,
+    ) -> Flow<Relayed> {
+        tracing::debug!(hostgroup = %held.hostgroup, "sql_mode has become another than the session has set");
+        let followed = self.follow_mode(&mut held).await;
+        followed.map_err(|error| self.broken_after(&error))?;
+        let relayed = match self.learn_rest(held, routed, traffic, answered)? {
+            Some(rest) => rest.await?,
+            None => Relayed::Done,
+        };
+        self.diagnostics.lose_warnings();
+        Ok(relayed)
+    }
+
+    fn learn_rest<'a>(
+        &'a mut self,
+        mut held: Held,
+        routed: &'a RoutedStatement<'_>,
+        traffic: Traffic,
+        answered: Answered,
+    ) -> Flow<Option<Rest<'a>>> {
         if self.learn_autocommit(&mut held, routed, answered.status) {
             return Ok(Some(Box::pin(
                 self.after_autocommit(held, routed, traffic, answered),

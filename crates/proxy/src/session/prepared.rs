@@ -19,7 +19,7 @@ use super::routed::RoutedStatement;
 use super::statement_words::{is_comment_only, other_packets, rejected, unroutable};
 use super::statements::{Circumstances, Decided, LongData, SessionStatement};
 use super::throttled::is_let_through;
-use super::{End, Flow, Session};
+use super::{Flow, Session};
 use crate::backend_statements::PreparedText;
 use crate::stats::bump;
 
@@ -205,6 +205,12 @@ impl Session {
         let Some(prepared) = self.statements.get_mut(id) else {
             return Box::pin(self.refuse(seq, unknown(id, "mysqld_stmt_execute"))).await;
         };
+        if let Some(misfit) = prepared.misfit {
+            let error = errors::WRONG_ARGUMENTS.with(format_args!(
+                "Incorrect arguments to mysqld_stmt_send_long_data: {misfit}"
+            ));
+            return Box::pin(self.refuse(seq, error)).await;
+        }
         let execution = match Execution::of(prepared, (flags, block), has_attributes, (id, seq)) {
             Ok(execution) => execution,
             Err(error) => return Box::pin(self.refuse(seq, error)).await,
@@ -469,14 +475,9 @@ impl Session {
     }
 
     /// COM_STMT_SEND_LONG_DATA, which has no answer, not even to an error.
-    pub(super) fn long_data(&mut self, id: u32, parameter: u16, data: &[u8]) -> Flow {
+    pub(super) fn long_data(&mut self, id: u32, parameter: u16, data: &[u8]) {
         let limit = self.worker.shared.limits.max_long_data;
-        if self.statements.add_long_data(id, parameter, data, limit) {
-            return Ok(());
-        }
-        // Without an answer the client cannot be told, and the execution must not run without the data.
-        tracing::debug!(id, parameter, "long data that cannot be taken");
-        Err(End::Closed)
+        self.statements.add_long_data(id, parameter, data, limit);
     }
 }
 

@@ -27,6 +27,8 @@ pub(crate) struct SessionStatement {
     pub(crate) types: Rc<[u8]>,
     /// Pieces of parameters that wait for the execution.
     pub(crate) long_data: Vec<LongData>,
+    /// Why a piece was not taken: it is not executed before it is reset.
+    pub(crate) misfit: Option<&'static str>,
     /// The last decision.
     pub(crate) decided: Option<Decided>,
     /// The cursor that its last execution has opened, if it is not closed.
@@ -46,6 +48,7 @@ impl SessionStatement {
             parameters,
             types: Rc::default(),
             long_data: Vec::new(),
+            misfit: None,
             decided: None,
             cursor: None,
         }
@@ -136,17 +139,19 @@ impl SessionStatements {
         self.long_data_bytes = 0;
     }
 
-    /// Keeps a piece of a parameter until the execution; `false` when there is no such statement or parameter, or
-    /// more than `limit` bytes would wait.
-    pub(crate) fn add_long_data(&mut self, id: u32, parameter: u16, data: &[u8], limit: usize) -> bool {
-        if self.long_data_bytes + data.len() > limit {
-            return false;
-        }
+    /// Keeps a piece of a parameter until the execution. COM_STMT_SEND_LONG_DATA has no answer: as on servers, the execution is told
+    /// of a piece that does not fit, and nobody of one for an unknown statement.
+    pub(crate) fn add_long_data(&mut self, id: u32, parameter: u16, data: &[u8], limit: usize) {
         let Some(statement) = self.statements.get_mut(&id) else {
-            return false;
+            return;
         };
         if parameter >= statement.parameters {
-            return false;
+            statement.misfit = Some("the statement has no such parameter");
+            return;
+        }
+        if self.long_data_bytes + data.len() > limit {
+            statement.misfit = Some("the pieces are longer than --max-allowed-packet");
+            return;
         }
         self.long_data_bytes += data.len();
         match statement
@@ -160,7 +165,6 @@ impl SessionStatements {
                 bytes: data.to_vec(),
             }),
         }
-        true
     }
 
     /// Drops pieces of parameters; `false` when there is no such statement.
@@ -168,6 +172,7 @@ impl SessionStatements {
         let Some(statement) = self.statements.get_mut(&id) else {
             return false;
         };
+        statement.misfit = None;
         let bytes: usize = statement.long_data.drain(..).map(|long| long.bytes.len()).sum();
         self.long_data_bytes -= bytes;
         true
@@ -191,12 +196,19 @@ mod tests {
         let mut statements = SessionStatements::default();
         let id = statements.next_id();
         statements.insert(id, statement(2));
-        assert!(statements.add_long_data(id, 0, &[1; 60], 100));
-        assert!(!statements.add_long_data(id, 1, &[1; 60], 100), "over the limit");
-        assert!(!statements.add_long_data(id, 2, &[1], 100), "no such parameter");
-        assert!(!statements.add_long_data(99, 0, &[1], 100), "no such statement");
-        statements.forget_long_data(id);
-        assert!(statements.add_long_data(id, 1, &[1; 60], 100));
+        let mut misfit = |id: u32, parameter, data: &[u8]| {
+            statements.add_long_data(id, parameter, data, 100);
+            let statement = statements.get_mut(id);
+            let misfit = statement.and_then(|statement| statement.misfit).is_some();
+            statements.forget_long_data(id);
+            misfit
+        };
+        assert!(!misfit(id, 0, &[1; 60]));
+        assert!(misfit(id, 1, &[1; 160]), "over the limit");
+        assert!(misfit(id, 2, &[1]), "no such parameter");
+        assert!(!misfit(99, 0, &[1]), "no such statement");
+        statements.add_long_data(id, 1, &[1; 60], 100);
+        assert_eq!(statements.long_data_bytes, 60);
         statements.close(id);
         assert_eq!(statements.long_data_bytes, 0);
     }

@@ -27,6 +27,7 @@ mod galera;
 mod greeting;
 mod half_open;
 mod heartbeats;
+mod hidden_modes;
 mod hostile;
 mod key_values;
 mod kill;

@@ -11,7 +11,7 @@ use crate::leaks::one_connection;
 use crate::support::{Setup, create_users, start, text_of, value};
 
 /// Variables that differ between connections, or from one statement to the next.
-const OWN: [&str; 7] = [
+pub(crate) const OWN: [&str; 7] = [
     "last_gtid",
     "pseudo_thread_id",
     "rand_seed1",
@@ -41,7 +41,7 @@ const UNTRIED: [&str; 14] = [
 ];
 
 /// Values that some variable takes.
-const VALUES: [&str; 28] = [
+pub(crate) const VALUES: [&str; 28] = [
     "OFF",
     "ON",
     "0",
@@ -192,7 +192,7 @@ const WORK: [(bool, &str); 10] = [
     (false, "UNLOCK TABLES"),
 ];
 
-fn try_text(connection: &mut Conn, sql: &str) -> String {
+pub(crate) fn try_text(connection: &mut Conn, sql: &str) -> String {
     match connection.query::<mysql::Row, _>(sql) {
         Ok(rows) => rows.first().map_or("none".to_owned(), text_of),
         Err(mysql::Error::MySqlError(error)) => format!("error {}", error.code),
