@@ -15,6 +15,8 @@ use crate::response::{EofPacket, OkPacket};
 pub struct TextRows {
     /// The names of the columns as the statement calls them.
     pub columns: Vec<Vec<u8>>,
+    /// The types of the columns, as the protocol numbers them.
+    pub types: Vec<u8>,
     /// The rows, each with one value for each column; `None` is NULL.
     pub rows: Vec<Vec<Option<Vec<u8>>>>,
 }
@@ -27,7 +29,9 @@ impl TextRows {
         let mut read = Self::default();
         let columns = Reader::new(&packets.next()?).lenenc_int().ok()?;
         for _ in 0..columns {
-            read.columns.push(column_name(&packets.next()?)?);
+            let (name, kind) = column(&packets.next()?)?;
+            read.columns.push(name);
+            read.types.push(kind);
         }
         if !capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF) {
             packets.next()?;
@@ -72,14 +76,20 @@ fn text_value(row: &mut Reader<'_>) -> Option<Option<Vec<u8>>> {
     Some(Some(row.lenenc_bytes().ok()?.to_vec()))
 }
 
-/// The name of a column, from its definition.
-fn column_name(definition: &[u8]) -> Option<Vec<u8>> {
+/// The name of a column and its type, from its definition.
+fn column(definition: &[u8]) -> Option<(Vec<u8>, u8)> {
     let mut reader = Reader::new(definition);
     // The catalog, the schema, the table, and the table as it is stored.
     for _ in 0..4 {
         reader.lenenc_bytes().ok()?;
     }
-    Some(reader.lenenc_bytes().ok()?.to_vec())
+    let name = reader.lenenc_bytes().ok()?.to_vec();
+    // The column's own name; then the length of what follows, its character set (2 bytes) and its length (4).
+    reader.lenenc_bytes().ok()?;
+    for _ in 0..7 {
+        reader.u8().ok()?;
+    }
+    Some((name, reader.u8().ok()?))
 }
 
 /// The packets of a whole answer.

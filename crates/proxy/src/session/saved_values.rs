@@ -5,10 +5,13 @@
 //! must know what a character set or an sql_mode is set to. So it asks a server: for user variables the connection that has
 //! them, else any connection of the session.
 
+use std::time::Duration;
+
 use shardwright_rules::{Outcome as Decided, Statement};
 use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::set::{self, Scope, SetItem, Value};
 use shardwright_sql::{LexMode, Lexer, Span, StatementClass, Token, TokenKind};
+use shardwright_wire::{ColumnType, TextRows};
 
 use super::checkout_error::CheckoutError;
 use super::held::Held;
@@ -17,6 +20,16 @@ use super::requirements::Requirements;
 use super::statement_words::ExecutableComment;
 use super::{End, Flow, Session};
 
+/// The types of numbers that a user variable or an expression has.
+const NUMBERS: [ColumnType; 5] = [
+    ColumnType::MYSQL_TYPE_LONG,
+    ColumnType::MYSQL_TYPE_LONGLONG,
+    ColumnType::MYSQL_TYPE_NEWDECIMAL,
+    ColumnType::MYSQL_TYPE_DECIMAL,
+    ColumnType::MYSQL_TYPE_DOUBLE,
+];
+/// Time for an answer to a question of the proxy's own.
+const PATIENCE: Duration = Duration::from_secs(60);
 /// Most bytes of a value.
 const MAX_VALUE: usize = 2048;
 
@@ -47,12 +60,13 @@ impl Session {
         let Some(mut held) = held else {
             return Ok(None);
         };
-        let question = [b"SELECT ", asked.span.of(statement.text())].concat();
-        let answer = held.backend.exchange_value(&question).await;
+        // The session may have set sql_select_limit.
+        let question = [b"SELECT ", asked.span.of(statement.text()), b" LIMIT 1"].concat();
+        let answer = held.backend.exchange_rows(&question, PATIENCE).await;
         // The question has taken the place of the statement that could be asked about.
         held.holds.remove(Holds::FOUND_ROWS);
         match answer {
-            Ok(value) => {
+            Ok(rows) => {
                 let outcome = held.backend.scanner.outcome();
                 // The SET itself would have warned of it. Without warnings MariaDB's list is as it was, and MySQL's begins
                 // with the SET.
@@ -60,7 +74,8 @@ impl Session {
                     self.diagnostics.lose_warnings();
                 }
                 self.held.keep_or_give(held, &self.worker.pool);
-                Ok(value.as_deref().and_then(literal))
+                // An error is the statement's own.
+                Ok(rows.ok().as_ref().and_then(literal))
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection was lost while a setting was asked for");
@@ -178,15 +193,20 @@ fn is_of_modes(token: &Token, text: &[u8]) -> bool {
     }
 }
 
-/// A value as a literal: a whole number, or plain text.
-fn literal(value: &[u8]) -> Option<Vec<u8>> {
-    let is_number = !value.is_empty() && value.len() < 19 && value.iter().all(u8::is_ascii_digit);
-    if is_number {
-        return Some(value.to_vec());
-    }
+/// The value of an answer as a literal of the same type: a number, or plain text. Servers take no text for a number, nor the
+/// other way round.
+fn literal(rows: &TextRows) -> Option<Vec<u8>> {
+    let kind = *rows.types.first()?;
+    let value = rows.rows.first()?.first()?.as_deref()?;
+    let is_number = NUMBERS.iter().any(|number| *number as u8 == kind);
     let is_plain = |byte: &u8| (b' '..=b'~').contains(byte) && !matches!(byte, b'\'' | b'"' | b'\\');
-    let fits = value.len() <= MAX_VALUE && value.iter().all(is_plain);
-    fits.then(|| [b"'", value, b"'"].concat())
+    if value.len() > MAX_VALUE || !value.iter().all(is_plain) {
+        return None;
+    }
+    Some(match is_number {
+        true => value.to_vec(),
+        false => [b"'", value, b"'"].concat(),
+    })
 }
 
 #[cfg(test)]
@@ -240,14 +260,34 @@ mod tests {
     }
 
     #[test]
-    fn values_are_plain() {
-        let said = |value: &str| literal(value.as_bytes()).map(|literal| String::from_utf8(literal).unwrap());
-        assert_eq!(said("utf8mb4").as_deref(), Some("'utf8mb4'"));
-        assert_eq!(said("").as_deref(), Some("''"));
-        assert_eq!(said("10").as_deref(), Some("10"));
-        assert_eq!(said("+00:00").as_deref(), Some("'+00:00'"));
-        for refused in ["it's", "a\\b", "a\"b", "é", "a\nb"] {
-            assert_eq!(said(refused), None, "{refused}");
+    fn values_keep_their_type_and_are_plain() {
+        let said = |kind: ColumnType, value: &str| {
+            let rows = TextRows {
+                columns: vec![b"a".to_vec()],
+                types: vec![kind as u8],
+                rows: vec![vec![Some(value.into())]],
+            };
+            literal(&rows).map(|literal| String::from_utf8(literal).unwrap())
+        };
+        let text = ColumnType::MYSQL_TYPE_VAR_STRING;
+        for value in ["utf8mb4", "", "10", "+00:00"] {
+            assert_eq!(said(text, value), Some(format!("'{value}'")));
         }
+        for refused in ["it's", "a\\b", "a\"b", "é", "a\nb"] {
+            assert_eq!(said(text, refused), None, "{refused}");
+        }
+        let whole = ColumnType::MYSQL_TYPE_LONGLONG;
+        assert_eq!(
+            said(whole, "18446744073709551615").as_deref(),
+            Some("18446744073709551615")
+        );
+        assert_eq!(
+            said(ColumnType::MYSQL_TYPE_NEWDECIMAL, "-1.50").as_deref(),
+            Some("-1.50")
+        );
+        assert_eq!(
+            said(ColumnType::MYSQL_TYPE_DOUBLE, "1e-7").as_deref(),
+            Some("1e-7")
+        );
     }
 }

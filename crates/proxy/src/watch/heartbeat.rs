@@ -57,6 +57,7 @@ mod tests {
         let of = |value: Option<&str>| {
             of_rows(&TextRows {
                 columns: vec![b"lag_us".to_vec()],
+                types: Vec::new(),
                 rows: vec![vec![value.map(|value| value.as_bytes().to_vec())]],
             })
         };

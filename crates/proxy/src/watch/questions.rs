@@ -255,6 +255,7 @@ mod tests {
         let bytes = |value: &Option<&str>| value.map(|value| value.as_bytes().to_vec());
         TextRows {
             columns: columns.iter().map(|name| name.as_bytes().to_vec()).collect(),
+            types: Vec::new(),
             rows: values.iter().map(|row| row.iter().map(bytes).collect()).collect(),
         }
     }

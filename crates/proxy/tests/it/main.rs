@@ -48,6 +48,7 @@ mod reading;
 mod refuse;
 mod resets;
 mod roles;
+mod saved_settings;
 mod scripted;
 mod several;
 mod shares;
