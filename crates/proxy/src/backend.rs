@@ -15,7 +15,7 @@ use std::time::{Duration, Instant};
 
 use rustls::ClientConfig;
 use shardwright_rules::{HostgroupId, ServerTls};
-use shardwright_sql::LexMode;
+use shardwright_sql::{LexMode, Servers};
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
     Greeting, MysqlError, ResponseScanner, ScanError, SpliceError, StatusFlags, capability, errors,
@@ -122,6 +122,8 @@ pub(crate) struct Backend {
     pub(crate) may_be_killed: bool,
     pub(crate) key: PoolKey,
     pub(crate) is_mariadb: bool,
+    /// Its release line; all of them where it does not tell.
+    pub(crate) servers: Servers,
     /// Attributes stand before the text of a query.
     takes_attributes: bool,
     pub(crate) schema: Option<Arc<str>>,
@@ -235,6 +237,7 @@ impl Connect<'_> {
             may_be_killed: false,
             key: self.key,
             is_mariadb: greeting.is_mariadb(),
+            servers: Servers::of_version(&greeting.server_version).unwrap_or(Servers::ALL),
             takes_attributes: capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES),
             schema: self.schema,
             names: None,
@@ -379,6 +382,7 @@ impl Backend {
             may_be_killed: false,
             key,
             is_mariadb: true,
+            servers: Servers::ALL_MARIADB,
             takes_attributes: false,
             schema: None,
             names: None,

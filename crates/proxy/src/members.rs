@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use arc_swap::ArcSwapOption;
 use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_rules::{HostgroupId, Member, ServerTls};
+use shardwright_sql::Servers;
 use shardwright_wire::{CapabilityFlags, Greeting};
 use tokio::sync::Semaphore;
 
@@ -88,6 +89,13 @@ impl MemberRuntime {
     /// The server's version, if a connection was opened.
     pub(crate) fn version(&self) -> Option<String> {
         self.version.load().as_deref().cloned()
+    }
+
+    /// The kind of its server, if a connection was opened; all of them if its version does not tell.
+    pub(crate) fn servers(&self) -> Option<Servers> {
+        let version = self.version.load();
+        let version = version.as_deref()?;
+        Some(Servers::of_version(version).unwrap_or(Servers::ALL))
     }
 
     /// Notes what the server says of itself.

@@ -103,6 +103,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use shardwright_rules::SessionView;
+use shardwright_sql::LexMode;
 use shardwright_wire::{CapabilityFlags, Command, DecodeError, MysqlError, errors};
 
 use self::client::Client;
@@ -341,6 +342,11 @@ impl Session {
             since_write_ms: self.routing.since_write_ms(),
             state_on: &self.routing.state_on,
         }
+    }
+
+    /// How a text of now is read.
+    fn mode(&self) -> LexMode {
+        self.settings.mode.on(self.worker.servers())
     }
 
     /// Whether the client takes its servers for MariaDBs.

@@ -9,6 +9,7 @@ use shardwright_rules::{
     Body, Configuration, EngineId, Evaluator, Finder, HostgroupId, MapStep, Member, MemberStatus, Names,
     NativeStep, OnClientGone, Scope, User,
 };
+use shardwright_sql::Servers;
 use shardwright_wire::{CapabilityFlags, ClientSecret};
 
 use crate::causal::CausalClusters;
@@ -288,6 +289,12 @@ impl Snapshot {
     /// The version of the first server whose version is known.
     pub(crate) fn server_version(&self) -> Option<String> {
         self.members_in_order().find_map(MemberRuntime::version)
+    }
+
+    /// The kinds of the servers whose versions are known; all where none is.
+    pub(crate) fn servers(&self) -> Servers {
+        let known = self.members_in_order().filter_map(MemberRuntime::servers);
+        known.reduce(Servers::and).unwrap_or(Servers::ALL)
     }
 
     /// Capabilities that some server does not have, as far as is known.

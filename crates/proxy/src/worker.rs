@@ -8,7 +8,7 @@ use std::time::Instant;
 use arc_swap::{ArcSwap, Cache};
 use rustc_hash::FxHashMap;
 use shardwright_rules::{HostgroupId, KnownTexts, Statement};
-use shardwright_sql::LexMode;
+use shardwright_sql::{LexMode, Servers};
 
 use crate::base_tables::BaseTables;
 use crate::channel::Scratch;
@@ -34,6 +34,8 @@ pub(crate) struct Worker {
     pub(crate) base_tables: RefCell<BaseTables>,
     pub(crate) known_good: KnownGood,
     known_texts: RefCell<KnownTexts>,
+    /// The kinds of the servers that are known.
+    servers: Cell<Servers>,
     snapshot: RefCell<Cache<Arc<ArcSwap<Snapshot>>, Arc<Snapshot>>>,
     /// By the number of the client's connection.
     sessions: RefCell<FxHashMap<u32, Rc<SessionHandle>>>,
@@ -55,6 +57,7 @@ impl Worker {
             base_tables: RefCell::default(),
             known_good: KnownGood::default(),
             known_texts: RefCell::default(),
+            servers: Cell::new(Servers::ALL),
             next: Cell::new(1),
             random: Cell::new(seed | 1),
             shared,
@@ -78,6 +81,17 @@ impl Worker {
             Some(known) => statement.with_known(&known),
             None => statement,
         }
+    }
+
+    /// The kinds of server that may run a statement.
+    pub(crate) fn servers(&self) -> Servers {
+        self.servers.get()
+    }
+
+    /// Asks the members of now what kinds of server they are. Those that no connection was opened to yet are left out: a
+    /// session that gets one of another kind does not send what was read for these.
+    pub(crate) fn learn_servers(&self) {
+        self.servers.set(self.snapshot().servers());
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -162,6 +176,7 @@ impl Worker {
             }
         }
         self.pool.spare();
+        self.learn_servers();
         let snapshot = self.snapshot();
         self.pool
             .prune(self.shared.limits.backend_idle_timeout, |member| {
@@ -171,6 +186,7 @@ impl Worker {
 
     /// Follows a change of the generation or of the phase.
     pub(crate) fn changed(&self) {
+        self.learn_servers();
         let snapshot = self.snapshot();
         self.counters.follow(&snapshot);
         let wanted = |member| snapshot.has_member(member);

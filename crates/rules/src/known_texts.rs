@@ -96,6 +96,8 @@ impl Reading {
 mod tests {
     use proptest::prelude::*;
 
+    use shardwright_sql::Servers;
+
     use super::*;
     use crate::Statement;
 
@@ -103,14 +105,17 @@ mod tests {
         LexMode {
             ansi_quotes: false,
             no_backslash_escapes: false,
+            servers: Servers::ANY,
         },
         LexMode {
             ansi_quotes: true,
             no_backslash_escapes: false,
+            servers: Servers::ANY,
         },
         LexMode {
             ansi_quotes: false,
             no_backslash_escapes: true,
+            servers: Servers::ANY,
         },
     ];
 

@@ -6,7 +6,7 @@ use std::cell::OnceCell;
 use shardwright_sql::annotation::{self, FirstComment};
 use shardwright_sql::class::called_functions;
 use shardwright_sql::columns::Parameters;
-use shardwright_sql::comment::{CommentKey, comment_keys, values_in};
+use shardwright_sql::comment::{CommentKey, comments, values_in};
 use shardwright_sql::digest::digest_into;
 use shardwright_sql::skim::Comments;
 use shardwright_sql::{
@@ -151,13 +151,21 @@ impl<'a> Statement<'a> {
     }
 
     /// Gives every value of a key in the statement's comments to `take`, in order.
-    pub(crate) fn each_in_comments(&self, key: CommentKey<'_>, take: impl FnMut(Cow<'a, [u8]>)) {
+    /// False: one of the servers that may run the text may see more comments in it.
+    pub(crate) fn each_in_comments(&self, key: CommentKey<'_>, mut take: impl FnMut(Cow<'a, [u8]>)) -> bool {
         match self.skim().comments {
-            Comments::None => {}
-            Comments::Lone(body) => values_in(body.of(self.text), key).for_each(take),
-            Comments::Unread => comment_keys(self.text, self.mode, key)
-                .map(|(value, _)| value)
-                .for_each(take),
+            Comments::None => true,
+            Comments::Lone(body) => {
+                values_in(body.of(self.text), key).for_each(take);
+                true
+            }
+            Comments::Unread => {
+                let mut all = comments(self.text, self.mode);
+                for (_, body) in all.by_ref() {
+                    values_in(body, key).for_each(&mut take);
+                }
+                !all.may_be_more()
+            }
         }
     }
 

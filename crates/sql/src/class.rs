@@ -8,7 +8,7 @@ mod words;
 pub use effects::{ReadHazards, SessionEffects};
 pub use keywords::classify;
 pub(crate) use keywords::{MAX_NESTED, classify_from, code_of};
-pub use shape::{Shape, called_functions, calls_of_no_read, words_of_no_read};
+pub use shape::{Shape, called_functions, calls_of_no_read, function_names, words_of_no_read};
 
 use shardwright_vocabulary::StatementKind;
 

@@ -34,36 +34,57 @@ pub struct CommentKey<'k> {
 
 /// The real block comments of a statement: span with delimiters, and body without.
 ///
-/// Ends early behind an executable comment whose body holds a quote or a comment opener, and at an unterminated
-/// token: from there on what is a comment depends on the server's version.
-pub fn comments(text: &[u8], mode: LexMode) -> impl Iterator<Item = (Span, &[u8])> {
-    // No comment begins behind the last opener, so what follows is not read.
-    let mut tokens = Lexer::new(text, mode);
-    let last = last_opener(text);
-    std::iter::from_fn(move || {
-        if last.is_some_and(|last| tokens.at() <= last) {
-            tokens.next()
-        } else {
-            None
+/// Ends early at an unterminated token, and where the servers that may run the text do not agree what a comment is.
+pub fn comments(text: &[u8], mode: LexMode) -> Comments<'_> {
+    Comments {
+        text,
+        tokens: Lexer::new(text, mode),
+        last: last_opener(text),
+        is_open: false,
+    }
+}
+
+/// See [`comments`].
+#[derive(Clone, Debug)]
+pub struct Comments<'a> {
+    text: &'a [u8],
+    tokens: Lexer<'a>,
+    /// No comment begins behind the last opener, so what follows is not read.
+    last: Option<usize>,
+    is_open: bool,
+}
+
+impl Comments<'_> {
+    /// Whether there may be more of them, to one of the servers that may run the text.
+    pub fn may_be_more(&self) -> bool {
+        self.is_open
+    }
+}
+
+impl<'a> Iterator for Comments<'a> {
+    type Item = (Span, &'a [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        let last = self.last?;
+        while self.tokens.at() <= last {
+            let token = self.tokens.next()?;
+            if !token.terminated {
+                let own = usize::from(self.text[token.span.start] == b'/');
+                self.is_open = token.kind == TokenKind::ReadOtherwise && last >= token.span.start + own;
+                self.last = None;
+                return None;
+            }
+            if token.kind == TokenKind::BlockComment {
+                return Some((token.span, &self.text[token.span.start + 2..token.span.end - 2]));
+            }
         }
-    })
-    .take_while(move |token| {
-        let unsure = token.kind == TokenKind::ExecutableComment && hides_tokens(token.span.of(text));
-        token.terminated && !unsure
-    })
-    .filter(|token| token.kind == TokenKind::BlockComment)
-    .map(move |token| (token.span, &text[token.span.start + 2..token.span.end - 2]))
+        None
+    }
 }
 
 /// Where the last `/*` of a text stands, quoted or not.
 pub(crate) fn last_opener(text: &[u8]) -> Option<usize> {
     memchr::memrchr_iter(b'/', text).find(|&at| text.get(at + 1) == Some(&b'*'))
-}
-
-fn hides_tokens(comment: &[u8]) -> bool {
-    let body = &comment[2..];
-    body.iter().any(|b| matches!(b, b'\'' | b'"' | b'`' | b'#'))
-        || body.windows(2).any(|pair| pair == b"/*" || pair == b"--")
 }
 
 /// Every value of `key` in the comments of `text`, with the comment's span, in order.

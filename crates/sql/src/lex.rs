@@ -1,11 +1,14 @@
 //! One-pass lexer for MySQL and MariaDB statements: tokens with byte spans that tile the text.
 
 pub(crate) mod bytes;
+mod code;
+mod dollar;
 mod scan;
 mod text;
 
+use crate::servers::Servers;
 use bytes::{STARTS, Start, is_blank, is_name_byte};
-pub use text::{identifier, reads_alike, string_value};
+pub use text::{difference, identifier, reads_alike, string_value};
 
 /// A half-open range of byte offsets into a statement.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -23,13 +26,29 @@ impl Span {
     }
 }
 
-/// The parts of `sql_mode` that change where tokens end.
+/// What changes where tokens end: parts of `sql_mode`, and whose server reads the text.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct LexMode {
     /// `ANSI_QUOTES`: `"…"` is an identifier.
     pub ansi_quotes: bool,
     /// `NO_BACKSLASH_ESCAPES`: a backslash in a string is a byte like any other.
     pub no_backslash_escapes: bool,
+    /// The servers that may run the text. Where they read it otherwise, there is a token [`TokenKind::ReadOtherwise`].
+    pub servers: Servers,
+}
+
+impl LexMode {
+    /// Whether the two are the same as far as `sql_mode` decides it.
+    pub fn is_same_sql_mode(self, other: Self) -> bool {
+        let flags = |mode: Self| (mode.ansi_quotes, mode.no_backslash_escapes);
+        flags(self) == flags(other)
+    }
+
+    /// The same where these servers may run the text.
+    #[must_use]
+    pub fn on(self, servers: Servers) -> Self {
+        Self { servers, ..self }
+    }
 }
 
 /// What a token is.
@@ -39,8 +58,7 @@ pub enum TokenKind {
     Whitespace,
     /// `/* … */`
     BlockComment,
-    /// `/*! … */` or `/*M! … */`: code to a server whose version takes it. Ends at the first `*/`, which is where
-    /// the server ends it only if no string inside holds `*/`.
+    /// `/*! … */` or `/*M! … */`: code to a server whose version takes it, and a comment to others. Both end it here.
     ExecutableComment,
     /// `/*+ … */`
     OptimizerHint,
@@ -58,6 +76,8 @@ pub enum TokenKind {
     HexString,
     /// `b'…'`
     BitString,
+    /// `$$ … $$`, `$tag$ … $tag$`: the code of a function, to MySQL 9.
+    DollarString,
     /// `_utf8mb4` directly before a string.
     Introducer,
     /// An integer, decimal, float, `0x…` or `0b…`.
@@ -80,8 +100,10 @@ pub enum TokenKind {
     Semicolon,
     /// `.`
     Dot,
-    /// A single byte that starts no token in any statement.
+    /// A single byte that starts no token in any statement; or all that follows, where no server takes the text.
     Unknown,
+    /// All that follows: the servers that may run the text do not agree where the token ends that begins here.
+    ReadOtherwise,
 }
 
 /// One token; its text is `span.of(text)`.

@@ -11,7 +11,7 @@ use sqlparser::tokenizer::{Location, Span as TreeSpan, Token as TreeToken, Token
 
 use crate::class::{StatementClass, classify};
 use crate::key_value::{KeyValue, Parameters};
-use crate::lex::{LexMode, Lexer, Span, Token, TokenKind, identifier, string_value};
+use crate::lex::{LexMode, Lexer, Span, Token, TokenKind, difference, identifier, string_value};
 
 /// Statements with more tokens are not looked into: 24 bytes each.
 const MAX_TOKENS: usize = 8_000_000;
@@ -45,6 +45,9 @@ impl<'a> Reading<'a> {
     pub(crate) fn of(text: &'a [u8], mode: LexMode) -> Result<Self, String> {
         let mut tokens = Vec::new();
         for token in Lexer::new(text, mode) {
+            if token.kind == TokenKind::ReadOtherwise {
+                return Err(difference(text, mode).unwrap_or_default());
+            }
             if !token.terminated {
                 return Err("the statement ends inside a comment, string or quoted name".to_owned());
             }

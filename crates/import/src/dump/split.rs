@@ -2,12 +2,13 @@
 
 use std::ops::Range;
 
-use shardwright_sql::{LexMode, Lexer, Token, TokenKind};
+use shardwright_sql::{LexMode, Lexer, Servers, Token, TokenKind};
 
 /// SQLite: a backslash is a character, and `"…"` is a name first.
 const SQLITE: LexMode = LexMode {
     ansi_quotes: true,
     no_backslash_escapes: true,
+    servers: Servers::NONE,
 };
 
 /// Statements of a script, without comments that stand before them and without the semicolon.

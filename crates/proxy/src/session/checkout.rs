@@ -6,6 +6,7 @@
 use std::rc::Rc;
 
 use shardwright_rules::HostgroupId;
+use shardwright_sql::Servers;
 use shardwright_wire::{MysqlError, errors};
 
 use super::Session;
@@ -79,6 +80,12 @@ impl Session {
             true => Box::pin(self.with_insert_id(held, requirements)).await?,
             false => held,
         };
+        if !held.backend.servers.are_in(requirements.read_for) {
+            let error = read_for_others(&held.backend, requirements.read_for);
+            self.worker.meet_servers(held.backend.servers);
+            self.held.keep_or_give(held, &self.worker.pool);
+            return Err(CheckoutError::Refused(error));
+        }
         if requirements.hidden_variables.is_none() && !requirements.asks() {
             return Ok(held);
         }
@@ -443,4 +450,15 @@ fn check_elsewhere(connections: &HeldConnections, requirements: &Requirements) -
             ),
         ))),
     }
+}
+
+/// A server of another kind than all that were met before. Now it is known, and the statement will be read for it too.
+fn read_for_others(backend: &Backend, read_for: Servers) -> MysqlError {
+    let names = |servers: Servers| servers.names().collect::<Vec<_>>().join(", ");
+    errors::NOT_SUPPORTED_YET.with(format_args!(
+        "{} is a {}, and the statement was read as {} reads it; send it again",
+        backend.member.endpoint(),
+        names(backend.servers),
+        names(read_for)
+    ))
 }

@@ -4,6 +4,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, Waker};
 
 use shardwright_rules::Encoding;
+use shardwright_sql::Servers;
 use shardwright_wire::auth::Scramble;
 use shardwright_wire::charset::{UTF8MB4_GENERAL_CI, charset_of_collation, is_lexable};
 use shardwright_wire::{CapabilityFlags, Greeting, MysqlError, ServerLogin, errors};
@@ -189,6 +190,9 @@ async fn log_in(worker: &Worker, channel: &mut Channel, connection_id: u32, peer
     let version = version
         .greeted(&worker.snapshot(), &worker.scratch, &worker.shared.clock)
         .await;
+    if worker.servers() == Servers::ALL {
+        worker.learn_servers();
+    }
     offered.remove(worker.snapshot().lacks() & OF_EVERY_SERVER);
     let greeting = Greeting::native(version, connection_id, scramble, offered, UTF8MB4_GENERAL_CI);
     let mut seq = 0;

@@ -92,7 +92,7 @@ impl Session {
             return self.refuse(seq, error).await;
         }
         let text: Rc<[u8]> = Rc::from(text);
-        let statement = Statement::new(&text, self.settings.mode)
+        let statement = Statement::new(&text, self.mode())
             .encoded_in(self.settings.encoding())
             .sent_as(SentAs::Prepare);
         if !self.is_mariadb() && is_never_prepared(&statement) {
@@ -174,7 +174,8 @@ impl Session {
         let names = self.settings.names.as_ref();
         let key = PreparedText::new(Rc::from(sent), schema, names, self.settings.reading());
         self.remember_prepared(held, key, prepared.statement_id).await;
-        let statement = SessionStatement::new(text, &self.settings, prepared.parameters);
+        let statement =
+            SessionStatement::new(text, &self.settings, self.worker.servers(), prepared.parameters);
         self.statements.insert(id, statement);
     }
 
@@ -205,6 +206,7 @@ impl Session {
         let Some(prepared) = self.statements.get_mut(id) else {
             return Box::pin(self.refuse(seq, unknown(id, "mysqld_stmt_execute"))).await;
         };
+        prepared.read_for(self.worker.servers());
         if let Some(misfit) = prepared.misfit {
             let error = errors::WRONG_ARGUMENTS.with(format_args!(
                 "Incorrect arguments to mysqld_stmt_send_long_data: {misfit}"
@@ -223,7 +225,8 @@ impl Session {
             .map(Vec::into_boxed_slice);
         // Its text is what it was when it was prepared; what is bound to it is of now.
         let encoding = prepared.encoding.min(self.settings.encoding());
-        let statement = Statement::new(&text, prepared.reading.mode)
+        let mode = prepared.reading.mode.on(prepared.servers);
+        let statement = Statement::new(&text, mode)
             .with_known(&prepared.known)
             .encoded_in(prepared.encoding);
         let mut statement = statement.sent_as(SentAs::Execute);

@@ -40,7 +40,7 @@ impl Session {
             self.status(),
         );
         self.diagnostics.begins_list_here();
-        let statement = SessionStatement::new(text.clone(), &self.settings, 0);
+        let statement = SessionStatement::new(text.clone(), &self.settings, self.worker.servers(), 0);
         self.statements.insert(id, statement);
         self.client.send_packets(&bytes).await
     }

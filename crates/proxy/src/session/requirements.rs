@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use shardwright_rules::HostgroupId;
+use shardwright_sql::Servers;
 
 use super::diagnostics::Asked;
 use super::named_locks::LockNames;
@@ -58,6 +59,8 @@ pub(super) struct Requirements {
     pub(super) is_marked: bool,
     /// It may be about tables.
     pub(super) is_work: bool,
+    /// The servers for which the statement was read: another may read it otherwise.
+    pub(super) read_for: Servers,
     /// Members that lack what it must see, by their numbers.
     pub(super) not_on: Vec<u64>,
     /// A reader has lost it: the server that writes by then does not get it.
@@ -118,6 +121,7 @@ impl Requirements {
             is_read_alone: false,
             is_marked: false,
             is_work: false,
+            read_for: Servers::ALL,
             not_on: Vec::new(),
             not_on_writer: false,
         }

@@ -134,7 +134,9 @@ impl SetPlan {
 
     /// Whether statements are read otherwise after it than in this mode.
     pub(crate) fn changes_mode(&self, before: LexMode) -> bool {
-        self.sql_mode.as_ref().is_some_and(|set| set.mode != before)
+        self.sql_mode
+            .as_ref()
+            .is_some_and(|set| !set.mode.is_same_sql_mode(before))
     }
 
     fn of(text: &[u8], mode: LexMode) -> Result<Self, MysqlError> {

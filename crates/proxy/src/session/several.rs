@@ -67,7 +67,7 @@ impl Session {
     /// Runs the statements of a text.
     pub(super) async fn several(&mut self, text: &[u8], query: &Query<'_>) -> Flow {
         let seq = query.frame.next_seq();
-        let parts = parts(text, self.settings.mode);
+        let parts = parts(text, self.mode());
         if let Err(error) = self.is_one_place(&parts) {
             return self.refuse(seq, error).await;
         }
@@ -85,7 +85,7 @@ impl Session {
                 splice.begin(at + 1 < parts.len());
             }
             let frame = query.frame_of(part);
-            if is_nothing(&Statement::new(part, self.settings.mode)) {
+            if is_nothing(&Statement::new(part, self.mode())) {
                 let error =
                     errors::PARSE.with("You have an error in your SQL syntax: nothing stands before ';'");
                 return self.refuse(frame.next_seq(), error).await;
@@ -116,7 +116,7 @@ impl Session {
         };
         let mut first: Option<(usize, Place)> = None;
         for (at, part) in parts.iter().enumerate() {
-            let statement = Statement::new(part, self.settings.mode).encoded_in(self.settings.encoding());
+            let statement = Statement::new(part, self.mode()).encoded_in(self.settings.encoding());
             let number = |error| in_text(error, at, parts.len());
             let Some(place) = self.place_ahead(&statement, &mut ahead).map_err(number)? else {
                 continue;

@@ -33,7 +33,7 @@ impl Session {
     /// waited for behind a pointer, here and on the whole way of a statement.
     pub(super) async fn query(&mut self, text: &[u8], query: Query<'_>) -> Flow {
         let seq = query.frame.next_seq();
-        let statement = self.worker.statement(text, self.settings.mode);
+        let statement = self.worker.statement(text, self.mode());
         let statement = statement.encoded_in(self.settings.encoding());
         if is_comment_only(&statement) {
             return Box::pin(self.send_ok(seq, b"")).await;
@@ -64,7 +64,7 @@ impl Session {
         let Some(text) = self.with_values(statement).await? else {
             return self.decide_and_run(statement, query).await;
         };
-        let statement = Statement::new(&text, self.settings.mode);
+        let statement = Statement::new(&text, self.mode());
         let frame = query.frame_of(&text);
         self.decide_and_run(&statement, &query.within(&frame)).await
     }
@@ -314,6 +314,7 @@ impl Session {
             is_read_alone,
             is_marked: is_read_alone && !self.is_never_asked(),
             is_work: is_work || shape.class == StatementClass::Show,
+            read_for: statement.mode().servers,
             not_on: Default::default(),
             not_on_writer: false,
         }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 use shardwright_rules::{Dispatch, Encoding, HostgroupId, KnownText, PendingKind, Transaction};
+use shardwright_sql::Servers;
 
 use super::cursor::Cursor;
 use super::settings::Settings;
@@ -18,7 +19,9 @@ pub(crate) struct SessionStatement {
     pub(crate) reading: Reading,
     /// What its bytes beyond ASCII are.
     pub(crate) encoding: Encoding,
-    /// What was read then.
+    /// The servers that it is read for.
+    pub(crate) servers: Servers,
+    /// What is read of it for them.
     pub(crate) known: KnownText,
     /// The schema that was current when it was prepared; names in it mean that schema's.
     pub(crate) schema: Option<Arc<str>>,
@@ -37,10 +40,11 @@ pub(crate) struct SessionStatement {
 
 impl SessionStatement {
     /// A statement that a session with these settings has just prepared.
-    pub(super) fn new(text: Rc<[u8]>, settings: &Settings, parameters: u16) -> Self {
+    pub(super) fn new(text: Rc<[u8]>, settings: &Settings, servers: Servers, parameters: u16) -> Self {
         let reading = settings.reading();
         Self {
-            known: KnownText::of(&text, reading.mode),
+            known: KnownText::of(&text, reading.mode.on(servers)),
+            servers,
             text,
             reading,
             encoding: settings.encoding(),
@@ -51,6 +55,15 @@ impl SessionStatement {
             misfit: None,
             decided: None,
             cursor: None,
+        }
+    }
+
+    /// Reads it anew where other servers may run it than before.
+    pub(super) fn read_for(&mut self, servers: Servers) {
+        if self.servers != servers {
+            self.servers = servers;
+            self.known = KnownText::of(&self.text, self.reading.mode.on(servers));
+            self.decided = None;
         }
     }
 }
@@ -184,11 +197,9 @@ mod tests {
     use super::*;
 
     fn statement(parameters: u16) -> SessionStatement {
-        SessionStatement::new(
-            Rc::from(&b"SELECT ?"[..]),
-            &Settings::new(None, Encoding::Utf8mb4),
-            parameters,
-        )
+        let text = Rc::from(&b"SELECT ?"[..]);
+        let settings = Settings::new(None, Encoding::Utf8mb4);
+        SessionStatement::new(text, &settings, Servers::ANY, parameters)
     }
 
     #[test]

@@ -31,6 +31,7 @@ mod hidden_modes;
 mod hostile;
 mod key_values;
 mod kill;
+mod kinds_of_servers;
 mod lag_trials;
 mod leaks;
 mod ledger;

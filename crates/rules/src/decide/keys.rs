@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use shardwright_sql::columns::{self, ColumnAnswer, ColumnQuestion, KeyUse, Mentions};
 use shardwright_sql::comment::{self, CommentKey};
+use shardwright_sql::lex;
 use shardwright_sql::schema::{self, TableKeys, TableName, TableQuestion};
 use smallvec::{SmallVec, smallvec};
 
@@ -258,7 +259,7 @@ fn comment_keys<'a>(
 ) -> Answer<'a> {
     let mut found: SmallVec<[FoundKey<'a>; 1]> = SmallVec::new();
     let key = comment_key(word, form, false);
-    evaluation.statement.each_in_comments(key, |value| {
+    let are_all = evaluation.statement.each_in_comments(key, |value| {
         let Some(mut found_value) = comment_value(step.kind, value, form) else {
             return;
         };
@@ -281,6 +282,14 @@ fn comment_keys<'a>(
             Conflict::First => found.truncate(1),
             Conflict::Reject => return Answer::Refused(conflict(step, found.iter())),
         }
+    }
+    let is_settled = are_all || (step.conflict == Conflict::First && !found.is_empty());
+    if !is_settled {
+        let statement = evaluation.statement;
+        return Answer::Doubt(Doubt {
+            reason: lex::difference(statement.text(), statement.mode()).unwrap_or_default(),
+            settled_by: SettledBy::NoKey,
+        });
     }
     if found.is_empty() {
         return Answer::Nothing;

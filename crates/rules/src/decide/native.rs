@@ -174,10 +174,10 @@ fn selected(
 fn asks_for_writer(hint: &WriterHint, evaluation: &Evaluation<'_>) -> bool {
     let mut asks = false;
     let key = keys::comment_key(&hint.word, &hint.form, true);
-    evaluation
+    let are_all = evaluation
         .statement
         .each_in_comments(key, |value| asks |= &*value == b"1");
-    asks
+    asks || !are_all
 }
 
 /// The longest delay of all that apply.

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use super::words::{key_word, number_of};
 use super::{MAX_NESTED, ReadHazards, SessionEffects, StatementClass, classify, code_of};
-use crate::functions::{self, Meaning, meaning_of};
+use crate::functions::{self, Call, Meaning, Place, UNKNOWN, call_of, is_keyword};
 use crate::lex::{LexMode, Lexer, Token, TokenKind, identifier};
 
 const CREATE: u64 = key_word("CREATE");
@@ -104,10 +104,15 @@ impl Shape {
                     number = number_of(text, token.span);
                     self.word(token.span.of(text), number, &window);
                 }
-                TokenKind::LeftParen => self.parenthesis(text, &window),
+                TokenKind::LeftParen => self.parenthesis(text, token.span.end, mode, &window),
                 TokenKind::UserVariable => {
                     self.effects |= SessionEffects::USER_VARIABLE;
                     self.read_hazards |= ReadHazards::USER_VARIABLE;
+                }
+                // What stands there is code to one of the servers.
+                TokenKind::ReadOtherwise => {
+                    codes += 2;
+                    self.executable_comment = true;
                 }
                 TokenKind::SystemVariable => self.system_variable(token.span.of(text)),
                 _ => {}
@@ -164,12 +169,13 @@ impl Shape {
         }
     }
 
-    fn parenthesis(&mut self, text: &[u8], window: &Window) {
+    /// A `(`, behind which `behind` stands.
+    fn parenthesis(&mut self, text: &[u8], behind: usize, mode: LexMode, window: &Window) {
         if let Some(name) = window.previous
             && name.is_name()
-            && let Some(called) = window.called(name, text)
+            && let Some(call) = window.called(name, text, behind, mode)
         {
-            self.call(called);
+            self.call(call);
         }
     }
 
@@ -218,9 +224,9 @@ impl Shape {
         self.read_hazards |= ReadHazards::SEQUENCE;
     }
 
-    fn call(&mut self, meaning: Meaning) {
-        match meaning {
-            Meaning::Pure => {}
+    fn call(&mut self, call: Call) {
+        match call.meaning {
+            Meaning::Pure | Meaning::Keyword | Meaning::Unknown => {}
             Meaning::NamedLock => {
                 self.effects |= SessionEffects::NAMED_LOCK;
                 self.read_hazards |= ReadHazards::NAMED_LOCK;
@@ -235,16 +241,17 @@ impl Shape {
             }
             Meaning::Sequence => self.sequence(),
             Meaning::Server => self.read_hazards |= ReadHazards::SERVER_FUNCTION,
-            Meaning::Unknown => {
-                self.read_hazards |= ReadHazards::UNKNOWN_FUNCTION;
-                // Only where an expression can stand: `INSERT INTO t (a)` and `CREATE TABLE t (a)` call nothing.
-                if matches!(
-                    self.class,
-                    StatementClass::Select | StatementClass::Do | StatementClass::Set
-                ) {
-                    self.effects |= SessionEffects::UNKNOWN;
-                }
-            }
+        }
+        if call.is_built_in {
+            return;
+        }
+        self.read_hazards |= ReadHazards::UNKNOWN_FUNCTION;
+        // Only where an expression can stand: `INSERT INTO t (a)` and `CREATE TABLE t (a)` call nothing.
+        if matches!(
+            self.class,
+            StatementClass::Select | StatementClass::Do | StatementClass::Set
+        ) {
+            self.effects |= SessionEffects::UNKNOWN;
         }
     }
 
@@ -320,12 +327,17 @@ impl Window {
         self.previous.is_some_and(|previous| previous.kind == kind)
     }
 
-    /// What calling `name` means, if `name (` is a call.
-    fn called(&self, name: Token, text: &[u8]) -> Option<Meaning> {
-        if self.before == Some(TokenKind::Dot) || name.kind == TokenKind::QuotedName {
-            return Some(Meaning::Unknown);
+    /// What `name` calls, if `name (` is a call; the text goes on at `behind`.
+    fn called(&self, name: Token, text: &[u8], behind: usize, mode: LexMode) -> Option<Call> {
+        if name.kind == TokenKind::QuotedName {
+            return Some(UNKNOWN);
         }
-        meaning_of(name.span.of(text), self.adjacent)
+        let place = Place {
+            adjacent: self.adjacent,
+            before: self.before,
+            rest: &text[behind..],
+        };
+        call_of(name.span.of(text), place, mode)
     }
 }
 
@@ -344,6 +356,11 @@ pub fn calls_of_no_read() -> impl Iterator<Item = &'static str> {
     functions::calls_of_no_read().filter(|name| !matches!(*name, "CURRVAL" | "NEXTVAL"))
 }
 
+/// The names of the built-in functions of some server, and of the key words that a `(` can follow; `true` for these.
+pub fn function_names() -> impl Iterator<Item = (&'static str, bool)> {
+    functions::names()
+}
+
 /// The names that stand before a `(` as functions do, quotes removed, in order, with repeats. Over-approximates: it
 /// also yields names of tables and types (`INSERT INTO t (a)`, `DECIMAL(10)`), never keywords such as `IN`.
 pub fn called_functions(text: &[u8], mode: LexMode) -> impl Iterator<Item = Cow<'_, [u8]>> {
@@ -351,7 +368,7 @@ pub fn called_functions(text: &[u8], mode: LexMode) -> impl Iterator<Item = Cow<
     Lexer::new(text, mode).significant().filter_map(move |token| {
         let name = previous.replace(token).filter(Token::is_name)?;
         let is_call = token.kind == TokenKind::LeftParen
-            && (name.kind == TokenKind::QuotedName || meaning_of(name.span.of(text), true).is_some());
+            && (name.kind == TokenKind::QuotedName || !is_keyword(name.span.of(text), mode.servers));
         if is_call { identifier(&name, text) } else { None }
     })
 }

@@ -3,8 +3,8 @@
 use std::ops::Range;
 
 use super::ColumnQuestion;
-use crate::functions::{Meaning, meaning_of};
-use crate::lex::TokenKind;
+use crate::functions::{Place, call_of};
+use crate::lex::{Token, TokenKind};
 use crate::parse::Reading;
 
 /// What the tree cannot be trusted with, or what would answer otherwise on a shard.
@@ -13,28 +13,17 @@ pub(super) fn check_tokens(reading: &Reading<'_>, question: &ColumnQuestion<'_>)
         if token.is_word(reading.text, "XOR") {
             return Err("XOR binds otherwise than it is read here".to_owned());
         }
-        if !token.is_name() || !reading.is_kind(index + 1, TokenKind::LeftParen) {
+        if !is_before_parenthesis(reading, index) {
             continue;
         }
-        let name = String::from_utf8_lossy(token.span.of(reading.text)).into_owned();
-        let qualified = index > 0 && reading.is_kind(index - 1, TokenKind::Dot);
-        let meaning = if qualified || token.kind == TokenKind::QuotedName {
-            Some(Meaning::Unknown)
-        } else {
-            let adjacent = token.span.end == reading.tokens[index + 1].span.start;
-            meaning_of(token.span.of(reading.text), adjacent)
-        };
-        if meaning == Some(Meaning::Unknown) {
-            return Err(format!(
-                "the function {name} is not built in and may read other rows"
-            ));
-        }
+        check_call(reading, index)?;
         if ["DATABASE", "SCHEMA"]
             .iter()
-            .any(|function| name.eq_ignore_ascii_case(function))
+            .any(|function| token.is_word(reading.text, function))
         {
             return Err(format!(
-                "{name}() would name the shard's schema instead of `{}`",
+                "{}() would name the shard's schema instead of `{}`",
+                written(reading, token),
                 question.logical_schema
             ));
         }
@@ -43,20 +32,38 @@ pub(super) fn check_tokens(reading: &Reading<'_>, question: &ColumnQuestion<'_>)
 }
 
 /// Whether every function that these tokens call is built in.
-pub(super) fn check_calls(reading: &Reading<'_>, tokens: Range<usize>) -> Result<(), String> {
-    for index in tokens {
-        let token = &reading.tokens[index];
-        if !token.is_name() || !reading.is_kind(index + 1, TokenKind::LeftParen) {
-            continue;
-        }
-        let name = token.span.of(reading.text);
-        let unknown = token.kind == TokenKind::QuotedName || meaning_of(name, true) == Some(Meaning::Unknown);
-        if unknown || reading.is_kind(index.saturating_sub(1), TokenKind::Dot) {
-            let name = String::from_utf8_lossy(name);
-            return Err(format!(
-                "the function {name} is not built in and may read other rows"
-            ));
-        }
+pub(super) fn check_calls(reading: &Reading<'_>, mut tokens: Range<usize>) -> Result<(), String> {
+    tokens.try_for_each(|index| match is_before_parenthesis(reading, index) {
+        true => check_call(reading, index),
+        false => Ok(()),
+    })
+}
+
+fn is_before_parenthesis(reading: &Reading<'_>, index: usize) -> bool {
+    reading.tokens[index].is_name() && reading.is_kind(index + 1, TokenKind::LeftParen)
+}
+
+/// Whether a name before a `(` calls nothing, or a function that every server has that may run the statement.
+fn check_call(reading: &Reading<'_>, index: usize) -> Result<(), String> {
+    let (name, parenthesis) = (&reading.tokens[index], &reading.tokens[index + 1]);
+    let place = Place {
+        adjacent: name.span.end == parenthesis.span.start,
+        before: index.checked_sub(1).map(|before| reading.tokens[before].kind),
+        rest: &reading.text[parenthesis.span.end..],
+    };
+    let call = match name.kind {
+        TokenKind::Word => call_of(name.span.of(reading.text), place, reading.mode),
+        _ => Some(crate::functions::UNKNOWN),
+    };
+    if call.is_none_or(|call| call.is_built_in) {
+        return Ok(());
     }
-    Ok(())
+    Err(format!(
+        "the function {} is not built in on every server that may run the statement, and may read other rows",
+        written(reading, name)
+    ))
+}
+
+fn written(reading: &Reading<'_>, token: &Token) -> String {
+    String::from_utf8_lossy(token.span.of(reading.text)).into_owned()
 }

@@ -59,6 +59,7 @@ fn may_concern(text: &[u8], question: &ColumnQuestion<'_>) -> bool {
                 || identifier(&token, text)
                     .is_some_and(|name| same_but_for_case(&name, question.logical_schema))
         }
+        TokenKind::ReadOtherwise => true,
         TokenKind::ExecutableComment => contains(token.span.of(text), question.logical_schema),
         TokenKind::String => is_dynamic && contains(token.span.of(text), question.logical_schema),
         _ => false,

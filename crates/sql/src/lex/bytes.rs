@@ -11,6 +11,8 @@ pub(super) enum Start {
     Prefix,
     /// A number, or a word that begins with digits.
     Digit,
+    /// `$`
+    Dollar,
     /// `'` and `"`
     Quote,
     /// `` ` ``
@@ -56,7 +58,8 @@ const fn start(byte: u8) -> Start {
     match byte {
         b' ' | b'\t'..=b'\r' => Start::Blank,
         b'n' | b'N' | b'x' | b'X' | b'b' | b'B' | b'_' => Start::Prefix,
-        b'a'..=b'z' | b'A'..=b'Z' | b'$' | 0x80.. => Start::Name,
+        b'a'..=b'z' | b'A'..=b'Z' | 0x80.. => Start::Name,
+        b'$' => Start::Dollar,
         b'0'..=b'9' => Start::Digit,
         b'\'' | b'"' => Start::Quote,
         b'`' => Start::Backtick,
@@ -80,7 +83,10 @@ static IN_NAMES: [bool; 256] = {
     let mut in_names = [false; 256];
     let mut byte = 0;
     while byte < 256 {
-        in_names[byte] = matches!(start(byte as u8), Start::Name | Start::Prefix | Start::Digit);
+        in_names[byte] = matches!(
+            start(byte as u8),
+            Start::Name | Start::Prefix | Start::Digit | Start::Dollar
+        );
         byte += 1;
     }
     in_names

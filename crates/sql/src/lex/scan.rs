@@ -3,7 +3,7 @@
 use super::bytes::{Start, is_blank, is_name_byte};
 use super::{Lexer, TokenKind};
 
-type Scanned = (TokenKind, usize, bool);
+pub(super) type Scanned = (TokenKind, usize, bool);
 
 impl Lexer<'_> {
     /// The token that begins with the byte `first`.
@@ -14,6 +14,7 @@ impl Lexer<'_> {
             Start::Prefix => self.prefixed(first),
             Start::Digit if self.previous == Some(TokenKind::Dot) => self.plain_word(),
             Start::Digit => self.digits(),
+            Start::Dollar => self.dollar(),
             Start::Dot => self.dot(),
             Start::Placeholder => self.one(TokenKind::Placeholder),
             Start::LeftParen => self.one(TokenKind::LeftParen),
@@ -35,7 +36,7 @@ impl Lexer<'_> {
     }
 
     #[inline]
-    fn byte(&self, ahead: usize) -> Option<u8> {
+    pub(super) fn byte(&self, ahead: usize) -> Option<u8> {
         self.text.get(self.at + ahead).copied()
     }
 
@@ -104,14 +105,12 @@ impl Lexer<'_> {
     fn block_comment(&self) -> Scanned {
         let body = self.at + 2;
         let kind = match (self.byte(2), self.byte(3)) {
-            (Some(b'!'), _) | (Some(b'M'), Some(b'!')) => TokenKind::ExecutableComment,
+            (Some(b'!'), _) | (Some(b'M'), Some(b'!')) => return self.executable_comment(),
             (Some(b'+'), _) => TokenKind::OptimizerHint,
             _ => TokenKind::BlockComment,
         };
-        // Comments are short: setting up a search for two bytes costs more than it saves.
-        let text = &self.text[body..];
-        match memchr::memchr_iter(b'/', text).find(|&at| at > 0 && text[at - 1] == b'*') {
-            Some(slash) => (kind, body + slash + 1, true),
+        match comment_end(self.text, body) {
+            Some(end) => (kind, end, true),
             None => (kind, self.text.len(), false),
         }
     }
@@ -121,6 +120,7 @@ impl Lexer<'_> {
             return self.system_variable();
         }
         match self.byte(1) {
+            Some(b'"') if self.mode.ansi_quotes => self.doubled(TokenKind::UserVariable, self.at + 1),
             Some(b'\'' | b'"') => self.string(TokenKind::UserVariable, self.at + 1),
             Some(b'`') => self.doubled(TokenKind::UserVariable, self.at + 1),
             _ => (
@@ -160,8 +160,7 @@ impl Lexer<'_> {
     fn dot(&self) -> Scanned {
         let begins_number = self.byte(1).is_some_and(|b| b.is_ascii_digit());
         if begins_number && self.previous != Some(TokenKind::Word) {
-            let digits = self.run(self.at + 1, |b| b.is_ascii_digit());
-            return (TokenKind::Number, self.exponent(digits).unwrap_or(digits), true);
+            return self.fraction(self.at + 1);
         }
         self.one(TokenKind::Dot)
     }
@@ -173,19 +172,25 @@ impl Lexer<'_> {
         }
         let digits = self.run(self.at, |b| b.is_ascii_digit());
         match self.text.get(digits) {
-            Some(b'.') => {
-                let fraction = self.run(digits + 1, |b| b.is_ascii_digit());
-                (
-                    TokenKind::Number,
-                    self.exponent(fraction).unwrap_or(fraction),
-                    true,
-                )
-            }
+            Some(b'.') => self.fraction(digits + 1),
             Some(&b) if is_name_byte(b) => match self.exponent(digits) {
                 Some(end) => (TokenKind::Number, end, true),
                 None => (TokenKind::Word, self.run(digits, is_name_byte), true),
             },
             _ => (TokenKind::Number, digits, true),
+        }
+    }
+
+    /// A number with a point, whose digits behind that begin at `from`. MariaDB refuses a text in which an exponent has no
+    /// digits, and MySQL forgets the number and a byte behind it.
+    fn fraction(&self, from: usize) -> Scanned {
+        let digits = self.run(from, |b| b.is_ascii_digit());
+        match self.exponent(digits) {
+            Some(end) => (TokenKind::Number, end, true),
+            None if matches!(self.text.get(digits), Some(b'e' | b'E')) => {
+                (TokenKind::Unknown, self.text.len(), false)
+            }
+            None => (TokenKind::Number, digits, true),
         }
     }
 
@@ -214,7 +219,7 @@ impl Lexer<'_> {
         Some(self.run(from, |b| b.is_ascii_digit()))
     }
 
-    fn plain_word(&self) -> Scanned {
+    pub(super) fn plain_word(&self) -> Scanned {
         (TokenKind::Word, self.run(self.at + 1, is_name_byte), true)
     }
 
@@ -230,11 +235,22 @@ impl Lexer<'_> {
         };
         match (first, next) {
             (b'n' | b'N', Some(b'\'')) => self.string(TokenKind::NationalString, self.at + 1),
-            (b'x' | b'X', Some(b'\'')) => self.doubled(TokenKind::HexString, self.at + 1),
-            (b'b' | b'B', Some(b'\'')) => self.doubled(TokenKind::BitString, self.at + 1),
+            (b'x' | b'X', Some(b'\'')) => self.digit_string(TokenKind::HexString, |b| b.is_ascii_hexdigit()),
+            (b'b' | b'B', Some(b'\'')) => {
+                self.digit_string(TokenKind::BitString, |b| matches!(b, b'0' | b'1'))
+            }
             (b'_', Some(b'\'')) => (TokenKind::Introducer, word.1, true),
             (b'_', Some(b'"')) if !self.mode.ansi_quotes => (TokenKind::Introducer, word.1, true),
             _ => word,
+        }
+    }
+
+    /// `x'…'` and `b'…'`, which end at the first quote. A server refuses the whole text if anything but digits stands inside.
+    fn digit_string(&self, kind: TokenKind, is_digit: impl Fn(u8) -> bool) -> Scanned {
+        let end = self.run(self.at + 2, is_digit);
+        match self.text.get(end) {
+            Some(b'\'') => (kind, end + 1, true),
+            _ => (kind, self.text.len(), false),
         }
     }
 
@@ -252,4 +268,12 @@ impl Lexer<'_> {
         };
         (TokenKind::Operator, self.at + length, true)
     }
+}
+
+/// Where the comment ends whose body begins at `body`: behind the first `*/`.
+pub(super) fn comment_end(text: &[u8], body: usize) -> Option<usize> {
+    // Comments are short: setting up a search for two bytes costs more than it saves.
+    let inside = &text[body..];
+    let slash = memchr::memchr_iter(b'/', inside).find(|&at| at > 0 && inside[at - 1] == b'*')?;
+    Some(body + slash + 1)
 }

@@ -2,11 +2,27 @@
 
 use std::borrow::Cow;
 
-use super::{LexMode, Token, TokenKind};
+use super::{LexMode, Lexer, Token, TokenKind};
 
-/// Whether the tokens of a text are the same in every [`LexMode`].
+/// Whether the tokens of a text are the same under every `sql_mode`.
 pub fn reads_alike(text: &[u8]) -> bool {
     !text.iter().any(|byte| matches!(byte, b'"' | b'\\'))
+}
+
+/// Why it is not known how a text is read, if the servers that may run it do not agree: human-readable.
+pub fn difference(text: &[u8], mode: LexMode) -> Option<String> {
+    let token = Lexer::new(text, mode).find(|token| token.kind == TokenKind::ReadOtherwise)?;
+    let at = token.span.start;
+    Some(match text[at] {
+        b'$' => format!(
+            "what `$` begins at byte {at} is a text to MySQL 9 and a name to other servers, and not all that may run it are \
+             alike; put names that begin with `$` in backticks"
+        ),
+        _ => format!(
+            "where the executable comment ends that begins at byte {at} depends on the server's version; put quotes and \
+             comments outside of it"
+        ),
+    })
 }
 
 /// The name that a word or quoted name stands for, quotes and doubling removed; `None` for other tokens and for

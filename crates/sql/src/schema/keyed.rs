@@ -6,7 +6,7 @@
 
 use super::{NamedTable, Naming, tables};
 use crate::class::{MAX_NESTED, StatementClass, classify};
-use crate::lex::{LexMode, Lexer, Token, TokenKind, identifier};
+use crate::lex::{LexMode, Lexer, Token, TokenKind, difference, identifier};
 
 /// Words that a table stands behind.
 const BEFORE_TABLES: [&str; 14] = [
@@ -74,7 +74,8 @@ pub fn table_keys<K: PartialEq>(
     let mentions = mentions(text, &tokens, &read);
     if hidden(text, &tokens, question.mode, &read, MAX_NESTED) {
         return TableKeys::Undecidable {
-            reason: "a table may stand in an executable comment".to_owned(),
+            reason: difference(text, question.mode)
+                .unwrap_or_else(|| "a table may stand in an executable comment".to_owned()),
             mentioned: None,
         };
     }
@@ -134,6 +135,9 @@ fn hidden<K>(
     read: &impl Fn(&str) -> TableName<K>,
     depth: usize,
 ) -> bool {
+    if tokens.iter().any(|token| token.kind == TokenKind::ReadOtherwise) {
+        return true;
+    }
     let mut comments = tokens
         .iter()
         .filter(|token| token.kind == TokenKind::ExecutableComment);

@@ -60,9 +60,14 @@ fn collect<'a>(text: &'a [u8], mode: LexMode, depth: usize, named: &mut NamedSch
 }
 
 fn has_code(text: &[u8], mode: LexMode) -> bool {
-    // No executable comment is without an opener.
-    memchr::memmem::find(text, b"/*").is_some()
-        && Lexer::new(text, mode).any(|token| token.kind == TokenKind::ExecutableComment)
+    // Without one of these bytes there is no such token.
+    memchr::memchr2(b'/', b'$', text).is_some()
+        && Lexer::new(text, mode).any(|token| {
+            matches!(
+                token.kind,
+                TokenKind::ExecutableComment | TokenKind::ReadOtherwise
+            )
+        })
 }
 
 fn is_about_rows(class: StatementClass) -> bool {

@@ -70,5 +70,6 @@ fn of_modes(is_set: impl Fn(&(&str, u64, Reading)) -> bool) -> Result<LexMode, U
     Ok(LexMode {
         ansi_quotes: has(Reading::AnsiQuotes),
         no_backslash_escapes: has(Reading::NoBackslashEscapes),
+        ..LexMode::default()
     })
 }

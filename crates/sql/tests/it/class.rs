@@ -1,11 +1,12 @@
 //! Classes, provable reads, and what statements leave in their session.
 
 use shardwright_sql::set::{Scope, SetItem, UnknownMode, Value, items, lex_mode_after};
-use shardwright_sql::{LexMode, SessionEffects, Shape, StatementClass, classify};
+use shardwright_sql::{LexMode, Servers, SessionEffects, Shape, StatementClass, classify};
 
 const MODE: LexMode = LexMode {
     ansi_quotes: false,
     no_backslash_escapes: false,
+    servers: Servers::ANY,
 };
 
 fn shape(statement: &str) -> Shape {
@@ -292,10 +293,12 @@ fn sql_mode_changes_the_lexer() {
     let both = LexMode {
         ansi_quotes: true,
         no_backslash_escapes: true,
+        servers: Servers::ANY,
     };
     let ansi = LexMode {
         ansi_quotes: true,
         no_backslash_escapes: false,
+        servers: Servers::ANY,
     };
     for (statement, current, expect) in [
         ("SET sql_mode=''", both, Ok(MODE)),

@@ -1,14 +1,15 @@
 //! Column finders: which key a statement has, and what the shard is sent.
 
 use shardwright_sql::InShards;
-use shardwright_sql::LexMode;
 use shardwright_sql::columns::{ColumnAnswer, ColumnQuestion, KeyRole, KeyValue, Parameters, decide};
 use shardwright_sql::rewrite::apply;
 use shardwright_sql::schema::{Unqualified, place};
+use shardwright_sql::{LexMode, Servers};
 
 const MODE: LexMode = LexMode {
     ansi_quotes: false,
     no_backslash_escapes: false,
+    servers: Servers::ANY,
 };
 
 pub(crate) fn question(session_schema: Option<&str>, in_shards: InShards) -> ColumnQuestion<'_> {

@@ -5,7 +5,7 @@
 //! without it the test takes seconds. What is found becomes a row of `digests.rs`, which needs no engine.
 
 mod client;
-mod statements;
+pub(crate) mod statements;
 
 use std::collections::HashMap;
 

@@ -1,5 +1,6 @@
 //! Tokens: where they begin and end in the lexer's four modes.
 
+use shardwright_sql::Servers;
 use shardwright_sql::lex::{LexMode, Lexer, identifier, string_value};
 
 /// Kinds and texts of the tokens, blanks left out.
@@ -76,11 +77,103 @@ fn strings() {
     let mode = LexMode {
         ansi_quotes: true,
         no_backslash_escapes: true,
+        ..LexMode::default()
     };
+    let ansi = LexMode {
+        no_backslash_escapes: false,
+        ..mode
+    };
+    assert_eq!(
+        tokens(r#"@"a\" 'b\''"#, ansi),
+        r#"UserVariable @"a\" · String 'b\''"#
+    );
     assert_eq!(
         tokens(r#"'a\' "b""c" _d"e""#, mode),
         r#"String 'a\' · QuotedName "b""c" · Word _d · QuotedName "e""#
     );
+}
+
+#[test]
+fn what_servers_read_otherwise() {
+    let check = |text: &str, expected: [&str; 3]| {
+        let servers = [Servers::MARIADB_10_11, Servers::MYSQL_9_6, Servers::ANY];
+        let found = servers.map(|servers| tokens(text, LexMode::default().on(servers)));
+        assert_eq!(found, expected, "{text}");
+    };
+    check(
+        "$$ /* a */ $$",
+        [
+            "Word $$ · BlockComment /* a */ · Word $$",
+            "DollarString $$ /* a */ $$",
+            "ReadOtherwise $$ /* a */ $$…",
+        ],
+    );
+    check(
+        "$x$ it's; $$ $x$ 1",
+        [
+            "Word $x$ · Word it · String 's; $$ $x$ 1…",
+            "DollarString $x$ it's; $$ $x$ · Number 1",
+            "ReadOtherwise $x$ it's; $$ $x$ 1…",
+        ],
+    );
+    // In a name, behind a dot and without a second one it is a letter to all.
+    for text in [
+        "a$$ /* b */",
+        "t.$$ /* b */",
+        "1$$ /* b */",
+        "$ /* b */",
+        "$x, /* b */",
+        "@$$ /* b */",
+    ] {
+        let of_mariadb = tokens(text, LexMode::default().on(Servers::MARIADB_10_11));
+        assert!(of_mariadb.ends_with("BlockComment /* b */"), "{of_mariadb}");
+        check(text, [&*of_mariadb; 3]);
+    }
+    // Releases of MySQL 8 that warn of such names may quote.
+    let mode = LexMode::default().on(Servers::MYSQL_8_4);
+    assert_eq!(tokens("$$ a $$", mode), "ReadOtherwise $$ a $$…");
+    // The server is not found by its own search, which does not step back.
+    let mode = LexMode::default().on(Servers::MYSQL_9_6);
+    assert_eq!(tokens("$x$ $$x$ $x$", mode), "ReadOtherwise $x$ $$x$ $x$…");
+    assert_eq!(tokens("$$$$ a", mode), "ReadOtherwise $$$$ a…");
+    check(
+        "/*M! a /* b */ c */",
+        [
+            "ExecutableComment /*M! a /* b */ c */",
+            "ExecutableComment /*M! a /* b */ · Word c · Operator * · Operator /",
+            "ReadOtherwise /*M! a /* b */ c */…",
+        ],
+    );
+}
+
+#[test]
+fn executable_comments_end_where_all_servers_end_them() {
+    check(
+        "/*!99999 a /* b */ c */ d",
+        "ExecutableComment /*!99999 a /* b */ c */ · Word d",
+    );
+    check(
+        "/*!50000 'a' -- b\n */ c",
+        "ExecutableComment /*!50000 'a' -- b\n */ · Word c",
+    );
+    // A string to the server that runs it.
+    check("/*!50000 'a*/' */ b", "ReadOtherwise /*!50000 'a*/' */ b…");
+    check("/*!50000 it's */ b", "ReadOtherwise /*!50000 it's */ b…");
+    check("/*! a /*! b */ c */ d", "ReadOtherwise /*! a /*! b */ c */ d…");
+    check("/*! a /*!99999 b */", "ReadOtherwise /*! a /*!99999 b */…");
+    check("/*! a", "ExecutableComment /*! a…");
+    let deep = "/*!".repeat(200_000);
+    assert!(tokens(&deep, LexMode::default()).starts_with("ReadOtherwise"));
+}
+
+#[test]
+fn digits_in_quotes_end_at_the_first_quote() {
+    check(
+        r"x'41''a\'/* b */' b'1''c'",
+        r"HexString x'41' · String 'a\'/* b */' · BitString b'1' · String 'c'",
+    );
+    check("x'4g' a", "HexString x'4g' a…");
+    check("1.5e, 2", "Unknown 1.5e, 2…");
 }
 
 #[test]
@@ -111,6 +204,7 @@ fn what_names_and_strings_stand_for() {
     let standard = LexMode {
         ansi_quotes: true,
         no_backslash_escapes: true,
+        ..LexMode::default()
     };
     for (text, mode, value) in [
         ("`a``b`", plain, Some("a`b")),

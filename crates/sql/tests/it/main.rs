@@ -14,3 +14,4 @@ mod lex;
 mod parameters;
 mod pins;
 mod properties;
+mod servers;

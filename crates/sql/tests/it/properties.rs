@@ -10,14 +10,17 @@ use shardwright_sql::schema::{Unqualified, place, references};
 use shardwright_sql::set::items;
 use shardwright_sql::skim::Comments;
 use shardwright_sql::{
-    CommentForm, CommentKey, Digest, LexMode, Lexer, Shape, Skim, Span, TokenKind, annotation, classify,
-    comment_keys,
+    CommentForm, CommentKey, Digest, LexMode, Lexer, Servers, Shape, Skim, Span, TokenKind, annotation,
+    classify, comment_keys,
 };
 
 fn modes() -> impl Strategy<Value = LexMode> {
-    any::<(bool, bool)>().prop_map(|(ansi_quotes, no_backslash_escapes)| LexMode {
+    let servers = prop::sample::select(vec![Servers::ANY, Servers::MARIADB_10_11, Servers::MYSQL_9_6]);
+    let flags = any::<(bool, bool)>();
+    (flags, servers).prop_map(|((ansi_quotes, no_backslash_escapes), servers)| LexMode {
         ansi_quotes,
         no_backslash_escapes,
+        servers,
     })
 }
 

@@ -2,7 +2,7 @@
 
 use std::io::{BufRead, Read};
 
-use shardwright_sql::{LexMode, Lexer, Token, TokenKind};
+use shardwright_sql::{LexMode, Lexer, Servers, Token, TokenKind};
 
 use super::{ReadError, Record, Recorded, Unread};
 
@@ -154,6 +154,7 @@ pub(super) fn dump(source: impl BufRead, each: &mut dyn FnMut(&Record<'_>)) -> R
     let mode = LexMode {
         ansi_quotes: false,
         no_backslash_escapes: true,
+        servers: Servers::NONE,
     };
     let mut columns = Columns::of(TABLE.into_iter())?;
     let mut state = State::Outside;
