@@ -88,10 +88,21 @@ impl Worker {
         self.servers.get()
     }
 
-    /// Asks the members of now what kinds of server they are. Those that no connection was opened to yet are left out: a
-    /// session that gets one of another kind does not send what was read for these.
+    /// Takes in the kinds of the members of now. Those that no connection was opened to yet are left out: a session that gets
+    /// one of another kind does not send what was read for these. What was met once stays until the next generation, as an
+    /// address can lead to servers of several kinds.
     pub(crate) fn learn_servers(&self) {
-        self.servers.set(self.snapshot().servers());
+        let found = self.snapshot().servers();
+        self.servers.set(match self.servers.get() {
+            Servers::ALL => found,
+            known if found == Servers::ALL => known,
+            known => known | found,
+        });
+    }
+
+    /// Takes in the kind of a server that was met.
+    pub(crate) fn meet_servers(&self, met: Servers) {
+        self.servers.set(self.servers.get() | met);
     }
 
     pub(crate) fn phase(&self) -> Phase {
@@ -186,6 +197,7 @@ impl Worker {
 
     /// Follows a change of the generation or of the phase.
     pub(crate) fn changed(&self) {
+        self.servers.set(Servers::ALL);
         self.learn_servers();
         let snapshot = self.snapshot();
         self.counters.follow(&snapshot);

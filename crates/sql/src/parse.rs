@@ -2,6 +2,8 @@
 //!
 //! Positions in the tree are byte offsets: every token stands on line 1 in column offset + 1.
 
+mod modifiers;
+
 use std::rc::Rc;
 
 use sqlparser::ast;
@@ -190,13 +192,13 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The tokens as the parser knows them. It does not know LOCK IN SHARE MODE, INTO @a, `a MOD b`, SOUNDS LIKE, the modifiers
-    /// of DELETE, and `UPDATE a, b`. What is left out says nothing about rows.
+    /// The tokens as the parser knows them. It does not know LOCK IN SHARE MODE, INTO @a, `a MOD b`, SOUNDS LIKE, and `UPDATE a,
+    /// b`; it takes modifiers such as IGNORE for names. What is left out says nothing about rows.
     fn tree_tokens(&self) -> Result<Vec<TokenWithSpan>, String> {
         let mut tree = Vec::with_capacity(self.tokens.len());
         let mut is_before_set = self.class == StatementClass::Update;
         let (mut at, mut depth) = (0, 0_usize);
-        let modifiers = 1..self.end_of_modifiers();
+        let verb = self.verb();
         while let Some(token) = self.tokens.get(at) {
             match token.kind {
                 TokenKind::LeftParen => depth += 1,
@@ -213,7 +215,7 @@ impl<'a> Reading<'a> {
                 at += words.len();
                 continue;
             }
-            if modifiers.contains(&at) || self.is_sounds_like(at) {
+            if self.is_sounds_like(at) {
                 at += 1;
                 continue;
             }
@@ -240,22 +242,16 @@ impl<'a> Reading<'a> {
                 _ => tree.push(self.tree_token(token)?),
             }
             at += 1;
+            if verb == Some(at - 1) || self.is_word(at - 1, "SELECT") {
+                let behind = self.behind_modifiers(at - 1);
+                let are_kept = (at..behind).filter(|&index| self.says_which_rows(index));
+                for index in are_kept {
+                    tree.push(self.tree_token(&self.tokens[index])?);
+                }
+                at = behind;
+            }
         }
         Ok(tree)
-    }
-
-    /// The index behind the modifiers of a DELETE. The server takes such a word for a modifier wherever it can.
-    fn end_of_modifiers(&self) -> usize {
-        let is_modifier = |index: &usize| {
-            ["LOW_PRIORITY", "QUICK", "IGNORE"]
-                .iter()
-                .any(|word| self.is_word(*index, word))
-        };
-        let first = 1;
-        match self.class {
-            StatementClass::Delete => first + (first..).take_while(is_modifier).count(),
-            _ => first,
-        }
     }
 
     /// Whether SOUNDS is the first word of an operator here. To the tree, `a LIKE b` is the same.

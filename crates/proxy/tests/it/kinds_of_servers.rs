@@ -96,3 +96,41 @@ fn text_in_dollars_is_no_key_to_mysql_and_a_comment_to_mariadb() {
         assert_eq!(value(&mut client, sql), "kinds_dollars_2");
     }
 }
+
+#[test]
+fn a_modifier_is_no_table() {
+    let column = Finder::Column {
+        column: "tenant".into(),
+        in_shards: InShards::Present,
+    };
+    let proxy = tenants("kinds_modifiers", &[column]);
+    let mut client = proxy.connect(Some("kinds_modifiers"));
+    for (modifiers, a) in [
+        ("", 1),
+        ("IGNORE", 2),
+        ("LOW_PRIORITY", 3),
+        ("LOW_PRIORITY IGNORE", 4),
+    ] {
+        client
+            .query_drop(format!("UPDATE {modifiers} t SET a = {a} WHERE tenant = 2"))
+            .unwrap();
+        assert_eq!(client.affected_rows(), 1, "{modifiers}");
+        assert_eq!(
+            value(&mut client, "SELECT a FROM t WHERE tenant = 2"),
+            a.to_string()
+        );
+        assert_eq!(
+            value(&mut client, "SELECT SQL_NO_CACHE a FROM t WHERE tenant = 1"),
+            "7"
+        );
+    }
+    for modifiers in ["LOW_PRIORITY", "QUICK", "IGNORE", "LOW_PRIORITY QUICK IGNORE"] {
+        client
+            .query_drop("INSERT LOW_PRIORITY t (tenant, a) VALUES (1, 8)")
+            .unwrap();
+        client
+            .query_drop(format!("DELETE {modifiers} FROM t WHERE tenant = 1 AND a = 8"))
+            .unwrap();
+        assert_eq!(client.affected_rows(), 1, "{modifiers}");
+    }
+}

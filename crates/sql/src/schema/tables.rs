@@ -224,13 +224,8 @@ impl InsertTarget {
 /// Reads `INSERT [modifiers] [INTO] [schema.]table [PARTITION (…)]`.
 pub(crate) fn insert_target(reading: &Reading<'_>) -> Result<InsertTarget, Refusal> {
     let odd = || "the table of this INSERT is not found".to_owned();
-    let mut at = 1;
-    while ["LOW_PRIORITY", "DELAYED", "HIGH_PRIORITY", "IGNORE", "INTO"]
-        .iter()
-        .any(|word| reading.is_word(at, word))
-    {
-        at += 1;
-    }
+    let mut at = reading.behind_modifiers(0);
+    at += usize::from(reading.is_word(at, "INTO"));
     let name = |index: usize| {
         let token = reading.tokens.get(index)?;
         String::from_utf8(identifier(token, reading.text)?.into_owned()).ok()

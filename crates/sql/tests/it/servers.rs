@@ -1,6 +1,7 @@
 //! What is said of statements here against a real server: MariaDB, or the MySQL that `SHARDWRIGHT_MYSQLD` names.
 
 mod functions;
+mod tables;
 mod tokens;
 
 use mysql::Conn;
