@@ -1,5 +1,6 @@
 //! Functions of MySQL that SQLite lacks or understands otherwise.
 
+use std::cmp;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread;
@@ -104,6 +105,9 @@ pub(super) fn register(
     }
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function("concat", -1, flags, concat)?;
+    for (name, wanted) in [("least", cmp::Ordering::Less), ("greatest", cmp::Ordering::Greater)] {
+        connection.create_scalar_function(name, -1, flags, move |context| extreme(context, wanted))?;
+    }
     sleep(connection, Arc::clone(is_stopping))
 }
 
@@ -173,6 +177,46 @@ fn concat(context: &Context<'_>) -> rusqlite::Result<Option<String>> {
         }
     }
     Ok(Some(joined))
+}
+
+/// LEAST and GREATEST of numbers, and of texts by their bytes; NULL when an argument is NULL.
+fn extreme(context: &Context<'_>, wanted: cmp::Ordering) -> rusqlite::Result<rusqlite::types::Value> {
+    use rusqlite::types::Value as Cell;
+    let mut best: Option<Cell> = None;
+    for at in 0..context.len() {
+        let cell = Cell::try_from(context.get_raw(at))?;
+        let order = match (&best, &cell) {
+            (_, Cell::Null) => return Ok(Cell::Null),
+            (None, _) => wanted,
+            (Some(Cell::Integer(best)), Cell::Integer(cell)) => cell.cmp(best),
+            (Some(best), cell) => match (number(best), number(cell)) {
+                (Some(best), Some(cell)) => cell.total_cmp(&best),
+                _ => bytes(cell).cmp(&bytes(best)),
+            },
+        };
+        if order == wanted {
+            best = Some(cell);
+        }
+    }
+    Ok(best.unwrap_or(Cell::Null))
+}
+
+fn number(cell: &rusqlite::types::Value) -> Option<f64> {
+    match cell {
+        rusqlite::types::Value::Integer(value) => Some(*value as f64),
+        rusqlite::types::Value::Real(value) => Some(*value),
+        _ => None,
+    }
+}
+
+fn bytes(cell: &rusqlite::types::Value) -> Vec<u8> {
+    match cell {
+        rusqlite::types::Value::Null => Vec::new(),
+        rusqlite::types::Value::Integer(value) => value.to_string().into_bytes(),
+        rusqlite::types::Value::Real(value) => crate::responder::real_text(*value).into_bytes(),
+        rusqlite::types::Value::Text(text) => text.clone().into_bytes(),
+        rusqlite::types::Value::Blob(bytes) => bytes.clone(),
+    }
 }
 
 /// `SLEEP(seconds)`: 0 when it slept, 1 when it was interrupted.

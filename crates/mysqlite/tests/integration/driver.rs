@@ -278,6 +278,11 @@ fn variables_are_set_and_read() {
         conn.query_first("SELECT @a, @B, @c").unwrap(),
         Some((3, "x".to_owned(), None::<String>))
     );
+    let extremes = "SELECT LEAST(@@session.wait_timeout, CAST(7 AS UNSIGNED)), GREATEST(1, 2.5), LEAST('b', 'a'), LEAST(1, NULL)";
+    assert_eq!(
+        conn.query_first(extremes).unwrap(),
+        Some((7, 2.5, "a".to_owned(), None::<i64>))
+    );
     let comment: mysql::Row = conn
         .query_first("select @@version_comment limit 1")
         .unwrap()
