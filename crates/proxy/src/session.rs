@@ -33,6 +33,7 @@ macro_rules! boxed {
 mod after_statement;
 mod align;
 mod answer;
+mod asked;
 mod assumed;
 mod autocommit;
 mod bound_keys;
@@ -67,6 +68,7 @@ mod pending_transaction;
 mod place;
 mod positions;
 mod prepared;
+mod prepared_errors;
 mod prepared_here;
 mod proof;
 mod proxied;
@@ -253,7 +255,7 @@ impl Session {
     async fn run(&mut self) {
         loop {
             let flow = match self.next_command().await {
-                Woken::Command if self.doom.is_some() => self.meet_doom().await,
+                Woken::Command if self.doom.is_some() => Box::pin(self.meet_doom()).await,
                 Woken::Command => {
                     bump(&self.worker.counters.totals.questions);
                     let mut frame = std::mem::take(&mut self.client.frame);

@@ -105,7 +105,10 @@ pub(super) fn register(
     }
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     connection.create_scalar_function("concat", -1, flags, concat)?;
-    for (name, wanted) in [("least", cmp::Ordering::Less), ("greatest", cmp::Ordering::Greater)] {
+    for (name, wanted) in [
+        ("least", cmp::Ordering::Less),
+        ("greatest", cmp::Ordering::Greater),
+    ] {
         connection.create_scalar_function(name, -1, flags, move |context| extreme(context, wanted))?;
     }
     sleep(connection, Arc::clone(is_stopping))

@@ -9,9 +9,9 @@ use shardwright_wire::{Command, Outcome};
 /// How often each answer was changed by commands of the proxy's own.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct OwnCommands {
-    pub(crate) found_rows: u64,
-    pub(crate) row_count: u64,
-    pub(crate) warnings: u64,
+    pub(crate) found_rows: u32,
+    pub(crate) row_count: u32,
+    pub(crate) warnings: u32,
 }
 
 /// Statements of the proxy's own that leave FOUND_ROWS().
@@ -27,22 +27,25 @@ const LEAVING_FOUND_ROWS: [&[u8]; 6] = [
 impl OwnCommands {
     /// Notes a command that was answered.
     pub(crate) fn note(&mut self, command: &Command<'_>, outcome: &Outcome, is_mariadb: bool) {
-        self.row_count += u64::from(!matches!(command, Command::StmtPrepare(_)));
         let warns = outcome.warnings > 0 || outcome.error.is_some();
         match command {
-            Command::Ping | Command::InitDb(_) => self.warnings += u64::from(outcome.error.is_some()),
+            Command::Ping | Command::InitDb(_) => {
+                self.row_count += 1;
+                self.warnings += u32::from(outcome.error.is_some());
+            }
             Command::Query(text) => {
+                self.row_count += 1;
                 let leaves = LEAVING_FOUND_ROWS.iter().any(|word| begins(text, word));
-                self.found_rows += u64::from(!leaves || outcome.error.is_some());
+                self.found_rows += u32::from(!leaves || outcome.error.is_some());
                 let keeps_list = match is_mariadb {
                     true => !warns && !names_table(text),
                     false => false,
                 };
-                self.warnings += u64::from(!keeps_list && !begins(text, b"SHOW WARNINGS"));
+                self.warnings += u32::from(!keeps_list && !begins(text, b"SHOW WARNINGS"));
             }
             Command::StmtPrepare(text) => {
                 let keeps_list = is_mariadb && !warns && !names_table(text) && is_expression(text);
-                self.warnings += u64::from(!keeps_list);
+                self.warnings += u32::from(!keeps_list);
             }
             _ => self.note_all(),
         }

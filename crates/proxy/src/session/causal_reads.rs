@@ -27,7 +27,7 @@ use super::Session;
 use super::checkout_error::CheckoutError;
 use super::held::Held;
 use super::holds::Holds;
-use super::requirements::Requirements;
+use super::requirements::{NotOn, Requirements};
 use super::search::not_for_writer;
 use crate::backend::Backend;
 use crate::causal::{CatchUp, CausalCluster};
@@ -108,21 +108,20 @@ impl Session {
             return self.check_out_on_writer(cluster, requirements, waited).await;
         }
         let snapshot = self.login.snapshot.clone();
-        let not_on = requirements.not_on.clone();
         let group = snapshot.hostgroups.get(&requirements.hostgroup);
-        let mut requirements = Requirements {
-            not_on: self.of_no_use(cluster, group),
-            ..requirements.clone()
-        };
-        requirements.not_on.extend(&not_on);
+        let mut requirements = requirements.clone();
+        requirements.keep_off(NotOn {
+            members: self.of_no_use(cluster, group),
+            writer: false,
+        });
         let mut targets = 0;
         loop {
             let held = match first.take() {
                 Some(held) => held,
                 None => {
                     let random = self.worker.random();
-                    let pick =
-                        |group: &HostgroupMembers| group.pick(random, true, &requirements.not_on).is_some();
+                    let avoided = requirements.avoided_members();
+                    let pick = |group: &HostgroupMembers| group.pick(random, true, avoided).is_some();
                     if !group.is_some_and(pick) {
                         return self.check_out_on_writer(cluster, &requirements, waited).await;
                     }
@@ -130,7 +129,7 @@ impl Session {
                 }
             };
             if self.has_writes(cluster, &held.backend) {
-                let is_other = !requirements.not_on.is_empty();
+                let is_other = !requirements.avoided_members().is_empty();
                 if is_other && self.writes_now(cluster, &held.backend.member) {
                     bump(&self.worker.counters.totals.causal_on_writer);
                 }
@@ -149,7 +148,10 @@ impl Session {
                 }
                 (_, held) => {
                     self.leave(held);
-                    requirements.not_on.push(number);
+                    requirements.keep_off(NotOn {
+                        members: vec![number],
+                        writer: false,
+                    });
                 }
             }
         }
@@ -286,13 +288,13 @@ impl Session {
         requirements: &Requirements,
         waited: &mut bool,
     ) -> Result<Held, CheckoutError> {
-        if requirements.not_on_writer {
+        if requirements.is_kept_off_writer() {
             return Err(CheckoutError::Refused(not_for_writer(requirements.hostgroup)));
         }
         bump(&self.worker.counters.totals.causal_on_writer);
         let requirements = Requirements {
             hostgroup: cluster.writer,
-            not_on: Default::default(),
+            not_on: None,
             ..requirements.clone()
         };
         let held = self.check_out(&requirements).await?;

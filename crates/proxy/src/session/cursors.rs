@@ -18,7 +18,7 @@ use super::cursor::Cursor;
 use super::forward::Transmission;
 use super::held::Held;
 use super::holds::Holds;
-use super::prepared::unknown;
+use super::prepared_errors::unknown;
 use super::{Flow, Session};
 
 impl Session {

@@ -9,6 +9,7 @@ use shardwright_rules::{HostgroupId, Statement};
 use shardwright_sql::StatementClass;
 use shardwright_wire::{Command, MysqlError, errors};
 
+use super::asked::Asked;
 use super::found_rows::{FoundRowsChange, change_of_found_rows};
 use super::held::Held;
 use super::place::Place;
@@ -216,7 +217,7 @@ impl Diagnostics {
         backend: &Backend,
     ) -> Result<Vec<Command<'static>>, MysqlError> {
         let mut commands = Vec::new();
-        let is_as_left = |count: Count, own: fn(&OwnCommands) -> u64| match count {
+        let is_as_left = |count: Count, own: fn(&OwnCommands) -> u32| match count {
             Count::On(_, then) => own(&then) == own(&backend.own),
             Count::Zero | Count::Rows | Count::Lost => true,
         };
@@ -317,38 +318,6 @@ impl Diagnostics {
             Warnings::NoList | Warnings::Empty if may_begin_list => Warnings::On(place, own),
             unchanged => unchanged,
         };
-    }
-}
-
-/// What a statement asks about earlier ones.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(super) struct Asked {
-    pub(super) found_rows: bool,
-    pub(super) row_count: bool,
-    /// SHOW WARNINGS, `@@warning_count`, `@@error_count`, GET DIAGNOSTICS.
-    pub(super) warnings: bool,
-}
-
-impl Asked {
-    pub(super) fn is_nothing(self) -> bool {
-        self == Self::default()
-    }
-
-    fn and(self, other: Self) -> Self {
-        Self {
-            found_rows: self.found_rows || other.found_rows,
-            row_count: self.row_count || other.row_count,
-            warnings: self.warnings || other.warnings,
-        }
-    }
-
-    /// For messages.
-    fn text(self) -> &'static str {
-        match self {
-            Self { found_rows: true, .. } => "FOUND_ROWS()",
-            Self { row_count: true, .. } => "ROW_COUNT()",
-            _ => "the list of warnings",
-        }
     }
 }
 

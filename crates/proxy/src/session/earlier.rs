@@ -27,6 +27,8 @@ const OF_ONE_SERVER: [&str; 9] = [
     "WSREP_LAST_WRITTEN_GTID",
     "WSREP_SYNC_WAIT_UPTO_GTID",
 ];
+/// Words that open a query inside a statement.
+const QUERIES: [&str; 4] = ["SELECT", "TABLE", "VALUES", "WITH"];
 /// System variables that have one value for a session, whatever its connection.
 const VARIABLES: [&str; 20] = [
     "autocommit",
@@ -87,6 +89,10 @@ fn asks_the_session(statement: &Statement<'_>) -> bool {
 
 fn tokens_ask_the_session(statement: &Statement<'_>) -> bool {
     let text = statement.text();
+    let opens_query = |token: &Token| QUERIES.iter().any(|word| token.is_word(text, word));
+    if statement.tokens().skip(1).any(|token| opens_query(&token)) {
+        return false;
+    }
     let is_of_file = |token: &Token| {
         ["OUTFILE", "DUMPFILE"]
             .iter()

@@ -16,7 +16,7 @@ use shardwright_wire::{MysqlError, errors};
 use super::diagnostics::needed_elsewhere;
 use super::held::Held;
 use super::place::Place;
-use super::variables::Variables;
+use super::variables::{VariableNames, Variables};
 
 /// Names that are kept for a session; one with more is not asked about variables that it has not assigned.
 const MAX_NAMES: usize = 1_000;
@@ -69,7 +69,7 @@ pub(super) enum Doubt {
 
 impl HiddenVariables {
     /// The variables that a statement reads and no text of the session has assigned, though a trigger may have.
-    pub(super) fn read_by(&self, statement: &Statement<'_>) -> Option<Box<[Vec<u8>]>> {
+    pub(super) fn read_by(&self, statement: &Statement<'_>) -> Option<Box<VariableNames>> {
         let Assigned::Names(known) = &self.assigned else {
             return None;
         };
@@ -78,7 +78,7 @@ impl HiddenVariables {
         }
         let mut read = Variables::of(statement).read;
         read.retain(|name| !known.contains(name));
-        (!read.is_empty()).then(|| read.into_boxed_slice())
+        (!read.is_empty()).then(|| Box::new(VariableNames(read)))
     }
 
     /// Where a question about nothing else can be answered.
@@ -163,8 +163,8 @@ impl HiddenVariables {
 }
 
 /// Whether one of these variables has a value, in SQL.
-pub(super) fn any_is_unset(names: &[Vec<u8>]) -> Vec<u8> {
-    let unset = names.iter().map(|name| {
+pub(super) fn any_is_unset(names: &VariableNames) -> Vec<u8> {
+    let unset = names.0.iter().map(|name| {
         let name = String::from_utf8_lossy(name);
         format!("@`{name}` IS NULL")
     });

@@ -11,7 +11,6 @@ use shardwright_wire::{MysqlError, errors};
 use super::Session;
 use super::checkout_error::CheckoutError;
 use super::holds::Holds;
-use super::requirements::Requirements;
 
 /// Functions about the lock that their first argument names.
 const OF_ONE_LOCK: [&str; 4] = ["GET_LOCK", "IS_FREE_LOCK", "IS_USED_LOCK", "RELEASE_LOCK"];
@@ -63,18 +62,18 @@ fn named(statement: &Statement<'_>) -> Option<Vec<Vec<u8>>> {
 
 impl Session {
     /// Refuses a statement about a lock that the session holds on another server.
-    pub(super) async fn check_locks(&mut self, requirements: &Requirements) -> Result<(), CheckoutError> {
-        let Some(names) = &requirements.locks else {
-            return Ok(());
-        };
-        let hostgroup = requirements.hostgroup;
+    pub(super) async fn check_locks(
+        &mut self,
+        names: &LockNames,
+        hostgroup: HostgroupId,
+    ) -> Result<(), CheckoutError> {
         let holding: Vec<HostgroupId> = self
             .held
             .hostgroups_with(Holds::NAMED_LOCKS)
             .filter(|holding| *holding != hostgroup)
             .collect();
         for there in holding {
-            let is_held = match &**names {
+            let is_held = match names {
                 LockNames::Any => true,
                 LockNames::These(names) => self.holds_lock(there, names).await?,
             };

@@ -12,6 +12,7 @@ use super::diagnostics::Answer;
 use super::execute_parameters::{ExecuteParameters, Executed, wrong_arguments};
 use super::forward::Transmission;
 use super::held::Held;
+use super::prepared_errors::{read_otherwise, unknown};
 use super::questions::Rows;
 use super::repeat::{Patience, Relayed, Repeats};
 use super::requirements::Requirements;
@@ -284,7 +285,7 @@ impl Session {
         };
         let mut patience = Patience::default();
         while let Relayed::Again(not_on) = wait_for!(self.execute_once(&routed, execution, &mut patience))? {
-            routed.requirements.keep_off(not_on);
+            routed.requirements.keep_off(*not_on);
         }
         Ok(())
     }
@@ -482,19 +483,6 @@ impl Session {
         let limit = self.worker.shared.limits.max_long_data;
         self.statements.add_long_data(id, parameter, data, limit);
     }
-}
-
-pub(super) fn unknown(id: u32, function: &str) -> MysqlError {
-    errors::UNKNOWN_STMT_HANDLER.with(format_args!(
-        "Unknown prepared statement handler ({id}) given to {function}"
-    ))
-}
-
-pub(super) fn read_otherwise() -> MysqlError {
-    errors::NEED_REPREPARE.with(
-        "Prepared statement needs to be re-prepared: the session has changed its sql_mode or character set since, and the \
-         connection on which it was prepared is not the session's any more",
-    )
 }
 
 /// Whether MySQL prepares no such statement, and MariaDB does. Of what changes the session, MySQL 8.0 to 9.7 prepare SET and

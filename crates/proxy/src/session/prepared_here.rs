@@ -8,7 +8,7 @@ use std::rc::Rc;
 use shardwright_sql::lex::reads_alike;
 use shardwright_wire::{ColumnDefinition, PrepareOk, ResultSetWriter, append_packet};
 
-use super::prepared::read_otherwise;
+use super::prepared_errors::read_otherwise;
 use super::query::{Query, frame_of};
 use super::statement_words::other_packets;
 use super::statements::SessionStatement;

@@ -27,7 +27,7 @@ pub(super) enum Relayed {
     /// The client has its answer.
     Done,
     /// It was not executed, or is a read, and is sent again.
-    Again(NotOn),
+    Again(Box<NotOn>),
 }
 
 impl Repeats {
@@ -166,7 +166,7 @@ impl Session {
                 () = self.handle.ordered() => {}
             }
         }
-        Relayed::Again(not_on)
+        Relayed::Again(Box::new(not_on))
     }
 }
 

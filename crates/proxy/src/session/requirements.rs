@@ -5,11 +5,12 @@ use std::sync::Arc;
 use shardwright_rules::HostgroupId;
 use shardwright_sql::Servers;
 
-use super::diagnostics::Asked;
+use super::asked::Asked;
 use super::named_locks::LockNames;
 use super::place::Place;
+use super::variables::VariableNames;
 
-/// Where a statement that is sent again must not go.
+/// Servers that a statement must not go to: they lack what it must see, or have lost it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(super) struct NotOn {
     /// Members by their numbers.
@@ -30,13 +31,13 @@ pub(super) struct Requirements {
     pub(super) needs_no_schema: bool,
     pub(super) user_variables: bool,
     /// User variables that it reads and a trigger may have set.
-    pub(super) hidden_variables: Option<Box<[Vec<u8>]>>,
+    pub(super) hidden_variables: Option<Box<VariableNames>>,
     /// It asks about the session's earlier statements, and reads and writes nothing else.
     pub(super) is_question: bool,
     /// What it asks about the session's earlier statements.
     pub(super) asked: Asked,
     /// The connection that has the answer.
-    pub(super) earlier: Option<Place>,
+    pub(super) earlier: Option<Box<Place>>,
     /// It may read LAST_INSERT_ID(), or leave it as it is.
     pub(super) insert_id: bool,
     /// It reads LAST_INSERT_ID().
@@ -61,17 +62,29 @@ pub(super) struct Requirements {
     pub(super) is_work: bool,
     /// The servers for which the statement was read: another may read it otherwise.
     pub(super) read_for: Servers,
-    /// Members that lack what it must see, by their numbers.
-    pub(super) not_on: Vec<u64>,
-    /// A reader has lost it: the server that writes by then does not get it.
-    pub(super) not_on_writer: bool,
+    /// Servers that it must not go to; seldom any.
+    pub(super) not_on: Option<Box<NotOn>>,
 }
 
 impl Requirements {
-    /// Keeps a statement that is sent again off servers.
+    /// Keeps a statement that is sent again off further servers.
     pub(super) fn keep_off(&mut self, not_on: NotOn) {
-        self.not_on = not_on.members;
-        self.not_on_writer = not_on.writer;
+        if not_on == NotOn::default() {
+            return;
+        }
+        let known = self.not_on.get_or_insert_default();
+        known.members.extend(not_on.members);
+        known.writer |= not_on.writer;
+    }
+
+    /// Members that it must not go to, by their numbers.
+    pub(super) fn avoided_members(&self) -> &[u64] {
+        self.not_on.as_deref().map_or(&[], |not_on| &not_on.members)
+    }
+
+    /// Whether it must not go to the server that writes: a reader has lost it.
+    pub(super) fn is_kept_off_writer(&self) -> bool {
+        self.not_on.as_deref().is_some_and(|not_on| not_on.writer)
     }
 
     /// It asks about the session's earlier statements.
@@ -122,8 +135,7 @@ impl Requirements {
             is_marked: false,
             is_work: false,
             read_for: Servers::ALL,
-            not_on: Vec::new(),
-            not_on_writer: false,
+            not_on: None,
         }
     }
 }

@@ -117,7 +117,7 @@ impl Search<'_> {
             let roles = self.worker.shared.control.knowledge.roles(&hostgroup.cluster)?;
             Some(roles.whys(hostgroup.role)).filter(|whys| !whys.is_empty())
         });
-        if self.requirements.not_on_writer {
+        if self.requirements.is_kept_off_writer() {
             return NOT_FOR_WRITER.to_owned();
         }
         whys.unwrap_or_else(|| "it has no server that accepts statements".to_owned())
@@ -202,8 +202,8 @@ impl Search<'_> {
     /// Members that the statement must not go to, by their numbers.
     fn not_on(&self) -> Cow<'_, [u64]> {
         let requirements = self.requirements;
-        let mut not_on = Cow::Borrowed(&requirements.not_on[..]);
-        if requirements.not_on_writer {
+        let mut not_on = Cow::Borrowed(requirements.avoided_members());
+        if requirements.is_kept_off_writer() {
             not_on
                 .to_mut()
                 .extend(self.login.snapshot.writers_in(requirements.hostgroup));

@@ -171,7 +171,7 @@ impl Session {
             let commits = shape.class == StatementClass::Ddl;
             let uses = |code: u16| {
                 (commits && code != PARSE)
-                    || (!EARLY.contains(&code) && !(code == 1054 && !held.backend.is_mariadb))
+                    || (!EARLY.contains(&code) && (code != 1054 || held.backend.is_mariadb))
             };
             next.is_used |= error.map_or(shape.names_table || !shape.is_session_setup(), uses);
         }

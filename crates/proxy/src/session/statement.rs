@@ -245,7 +245,7 @@ impl Session {
             };
             match rest.await? {
                 Relayed::Done => return Ok(()),
-                Relayed::Again(not_on) => routed.requirements.keep_off(not_on),
+                Relayed::Again(not_on) => routed.requirements.keep_off(*not_on),
             }
         }
     }
@@ -300,7 +300,7 @@ impl Session {
             hidden_variables,
             is_question,
             asked,
-            earlier,
+            earlier: earlier.map(Box::new),
             insert_id: asks_id || may_leave_id(shape),
             asks_insert_id: asks_id,
             may_ask_insert_id: shape.effects.intersects(SessionEffects::UNKNOWN),
@@ -315,8 +315,7 @@ impl Session {
             is_marked: is_read_alone && !self.is_never_asked(),
             is_work: is_work || shape.class == StatementClass::Show,
             read_for: statement.mode().servers,
-            not_on: Default::default(),
-            not_on_writer: false,
+            not_on: None,
         }
     }
 

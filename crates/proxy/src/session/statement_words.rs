@@ -4,7 +4,7 @@ use shardwright_rules::{Rejection, Statement};
 use shardwright_sql::{LexMode, Lexer, SessionEffects, Shape, StatementClass, TokenKind};
 use shardwright_wire::{MysqlError, errors};
 
-use super::diagnostics::Asked;
+use super::asked::Asked;
 use super::holds::Ending;
 
 /// The oldest server: what a comment with a later version says is not executed by all. (MariaDB leaves out what is for

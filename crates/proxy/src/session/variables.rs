@@ -8,6 +8,10 @@ use shardwright_sql::{LexMode, Lexer, StatementClass, TokenKind};
 /// Executable comments inside each other that are looked into.
 const MAX_NESTED: usize = 4;
 
+/// Names of user variables, in lower case.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct VariableNames(pub(super) Vec<Vec<u8>>);
+
 /// Names without `@` and quotes, in small letters.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Variables {

@@ -5,7 +5,7 @@ use mysql::prelude::Queryable;
 use mysql::{Conn, Value};
 use shardwright_testkit::ClientOptions;
 
-use crate::support::{self, PASSWORD, Setup, TestProxy, USER, schema, server, start, value};
+use crate::support::{PASSWORD, Setup, TestProxy, USER, schema, server, start, value};
 
 const WORDS: [&str; 5] = [
     "CONNECTION_ID()",

@@ -210,6 +210,7 @@ fn steps() -> usize {
 }
 
 /// Compares sessions step by step; the first difference with what led to it.
+#[allow(clippy::print_stdout, reason = "the figures are what it is run for")]
 fn compare(splits: bool, seed: u64) {
     let proxy = proxy(splits);
     let way = if splits { "split" } else { "whole" };

@@ -17,7 +17,7 @@ use std::ops::Range;
 
 use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator, Value};
 
-use super::pins::{Predicate, predicate_of};
+use super::pins::{Place, Predicate, predicate_of};
 use crate::lex::TokenKind;
 use crate::parse::{Reading, offset, same_but_for_case};
 
@@ -29,13 +29,6 @@ pub(super) enum Structure<P> {
     Predicate(P),
     /// Nothing that limits rows to a key.
     Other,
-}
-
-/// The place of a predicate on the key: where its columns begin, and the number of values that they are compared with.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Place {
-    pub(super) columns: Vec<usize>,
-    pub(super) values: usize,
 }
 
 /// Reads a condition of the tree, and the tokens around its predicates; `None` if it has none or the readings differ.

@@ -2,11 +2,17 @@
 
 use std::ops::Range;
 
-use super::conjuncts::Place;
 use super::lists::list_at;
 use super::{KeyLiteral, KeyValue};
 use crate::lex::{Span, Token, TokenKind, identifier, string_value};
 use crate::parse::{Reading, same_but_for_case};
+
+/// The place of a predicate on the key: where its columns begin, and the number of values that they are compared with.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Place {
+    pub(super) columns: Vec<usize>,
+    pub(super) values: usize,
+}
 
 /// A predicate on the key, and where it stands.
 #[derive(Debug)]

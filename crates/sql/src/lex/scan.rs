@@ -235,10 +235,8 @@ impl Lexer<'_> {
         };
         match (first, next) {
             (b'n' | b'N', Some(b'\'')) => self.string(TokenKind::NationalString, self.at + 1),
-            (b'x' | b'X', Some(b'\'')) => self.digit_string(TokenKind::HexString, |b| b.is_ascii_hexdigit()),
-            (b'b' | b'B', Some(b'\'')) => {
-                self.digit_string(TokenKind::BitString, |b| matches!(b, b'0' | b'1'))
-            }
+            (b'x' | b'X', Some(b'\'')) => self.digit_string(TokenKind::HexString),
+            (b'b' | b'B', Some(b'\'')) => self.digit_string(TokenKind::BitString),
             (b'_', Some(b'\'')) => (TokenKind::Introducer, word.1, true),
             (b'_', Some(b'"')) if !self.mode.ansi_quotes => (TokenKind::Introducer, word.1, true),
             _ => word,
@@ -246,11 +244,11 @@ impl Lexer<'_> {
     }
 
     /// `x'…'` and `b'…'`, which end at the first quote. A server refuses the whole text if anything but digits stands inside.
-    fn digit_string(&self, kind: TokenKind, is_digit: impl Fn(u8) -> bool) -> Scanned {
-        let end = self.run(self.at + 2, is_digit);
-        match self.text.get(end) {
-            Some(b'\'') => (kind, end + 1, true),
-            _ => (kind, self.text.len(), false),
+    fn digit_string(&self, kind: TokenKind) -> Scanned {
+        let body = self.at + 2;
+        match memchr::memchr(b'\'', &self.text[body..]) {
+            Some(quote) => (kind, body + quote + 1, true),
+            None => (kind, self.text.len(), false),
         }
     }
 

@@ -1,27 +1,26 @@
 //! Where responses end and what they were, however their bytes arrive.
 
 use proptest::prelude::*;
-use shardwright_wire::binary::{BinaryCell, put_row};
 use shardwright_wire::{
-    CapabilityFlags, ColumnDefinition, ColumnType, EofPacket, MAX_CHUNK, MysqlError, OkPacket, Outcome,
-    OutcomeKind, PrepareOk, ResponseScanner, ResponseShape, ResultSetWriter, ScanError, ScanEvent,
-    SessionChange, StatusFlags, append_packet, errors, session_changes, write_packet,
+    CapabilityFlags, ColumnDefinition, ColumnType, MAX_CHUNK, MysqlError, OkPacket, Outcome, OutcomeKind,
+    PrepareOk, ResponseScanner, ResponseShape, ResultSetWriter, ScanError, ScanEvent, SessionChange,
+    StatusFlags, append_packet, errors, session_changes, write_packet,
 };
 
-const OLD: CapabilityFlags = CapabilityFlags::empty();
-const NEW: CapabilityFlags = CapabilityFlags::CLIENT_DEPRECATE_EOF;
-const MORE: StatusFlags = StatusFlags::SERVER_MORE_RESULTS_EXISTS;
-const AUTOCOMMIT: StatusFlags = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
+pub(crate) const OLD: CapabilityFlags = CapabilityFlags::empty();
+pub(crate) const NEW: CapabilityFlags = CapabilityFlags::CLIENT_DEPRECATE_EOF;
+pub(crate) const MORE: StatusFlags = StatusFlags::SERVER_MORE_RESULTS_EXISTS;
+pub(crate) const AUTOCOMMIT: StatusFlags = StatusFlags::SERVER_STATUS_AUTOCOMMIT;
 
 /// A response that is being written.
-struct Response {
+pub(crate) struct Response {
     capabilities: CapabilityFlags,
-    bytes: Vec<u8>,
-    seq: u8,
+    pub(crate) bytes: Vec<u8>,
+    pub(crate) seq: u8,
 }
 
 impl Response {
-    fn new(capabilities: CapabilityFlags) -> Self {
+    pub(crate) fn new(capabilities: CapabilityFlags) -> Self {
         Self {
             capabilities,
             bytes: Vec::new(),
@@ -29,12 +28,12 @@ impl Response {
         }
     }
 
-    fn payload(mut self, payload: &[u8]) -> Self {
+    pub(crate) fn payload(mut self, payload: &[u8]) -> Self {
         write_packet(&mut self.bytes, &mut self.seq, payload);
         self
     }
 
-    fn ok(mut self, ok: OkPacket<'_>) -> Self {
+    pub(crate) fn ok(mut self, ok: OkPacket<'_>) -> Self {
         append_packet(&mut self.bytes, &mut self.seq, |out| {
             ok.encode(out, self.capabilities)
         });
@@ -55,7 +54,7 @@ impl Response {
         self
     }
 
-    fn begin(&mut self, columns: usize) -> ResultSetWriter {
+    pub(crate) fn begin(&mut self, columns: usize) -> ResultSetWriter {
         let columns = vec![ColumnDefinition::new("c", ColumnType::MYSQL_TYPE_VAR_STRING); columns];
         ResultSetWriter::begin(&mut self.bytes, self.seq, self.capabilities, &columns, AUTOCOMMIT)
     }
@@ -85,7 +84,7 @@ fn scan(response: &Response, shape: ResponseShape, sizes: impl Iterator<Item = u
 }
 
 /// The outcome of a response, which must not depend on how its bytes arrive.
-fn outcome(response: &Response, shape: ResponseShape) -> Outcome {
+pub(crate) fn outcome(response: &Response, shape: ResponseShape) -> Outcome {
     let whole = scan(response, shape, std::iter::once(response.bytes.len()));
     if response.bytes.len() < 10_000 {
         assert_eq!(scan(response, shape, std::iter::repeat(1)), whole);
@@ -252,100 +251,6 @@ fn a_prepared_statement_comes_with_its_definitions() {
     }
     let refused = Response::new(NEW).error(&errors::PARSE.with("no"));
     assert_eq!(outcome(&refused, ResponseShape::Prepare).kind, OutcomeKind::Error);
-}
-
-#[test]
-fn binary_rows_and_cursors() {
-    for capabilities in [OLD, NEW] {
-        let mut response = Response::new(capabilities);
-        let mut writer = response.begin(2);
-        writer.row(&mut response.bytes, |out| {
-            put_row(out, &[BinaryCell::Null, BinaryCell::LongLong(-1)])
-        });
-        response.seq = writer.end(&mut response.bytes, AUTOCOMMIT, 0);
-        let seen = outcome(&response, ResponseShape::BinaryResults);
-        assert_eq!((seen.kind, seen.rows), (OutcomeKind::ResultSet, 1));
-
-        let mut fetched = Response::new(capabilities).payload(b"\0\0a").payload(b"\0\0b");
-        let last = StatusFlags::SERVER_STATUS_LAST_ROW_SENT;
-        append_packet(&mut fetched.bytes, &mut fetched.seq, |out| match capabilities {
-            OLD => EofPacket {
-                warnings: 0,
-                status: last,
-            }
-            .encode(out),
-            _ => OkPacket {
-                status: last,
-                ..OkPacket::default()
-            }
-            .encode_end_of_rows(out, capabilities),
-        });
-        let seen = outcome(&fetched, ResponseShape::Rows);
-        assert_eq!(
-            (seen.kind, seen.rows, seen.status),
-            (OutcomeKind::ResultSet, 2, Some(last))
-        );
-    }
-    // With EOF packets, the one after the definitions says that the rows wait behind a cursor.
-    for (capabilities, end) in [(OLD, &b"\xFE\0\0\x42\0"[..]), (NEW, b"\xFE\0\0\x42\0\0\0")] {
-        let opened = Response::new(capabilities)
-            .payload(&[1])
-            .payload(&definition())
-            .payload(end);
-        let seen = outcome(&opened, ResponseShape::BinaryResultsOrCursor);
-        assert_eq!(
-            (seen.kind, seen.rows, seen.has_cursor),
-            (OutcomeKind::ResultSet, 0, true)
-        );
-    }
-}
-
-fn definition() -> Vec<u8> {
-    let mut definition = Vec::new();
-    ColumnDefinition::new("c", ColumnType::MYSQL_TYPE_LONGLONG).encode(&mut definition);
-    definition
-}
-
-/// The flag of a cursor is set while a routine has one open: rows follow, whatever the client has asked for.
-#[test]
-fn a_cursor_of_a_routine_is_not_the_clients() {
-    let row = b"\0\0\x01\0\0\0\0\0\0\0";
-    for shape in [ResponseShape::BinaryResults, ResponseShape::BinaryResultsOrCursor] {
-        // More results, a cursor: rows, and the OK of the CALL, which keeps the flag on MySQL.
-        let called = Response::new(OLD)
-            .payload(&[1])
-            .payload(&definition())
-            .payload(b"\xFE\0\0\x6A\0")
-            .payload(row)
-            .payload(b"\xFE\0\0\x6A\0")
-            .payload(b"\0\0\0\x62\0\0\0");
-        let seen = outcome(&called, shape);
-        assert_eq!(
-            (seen.kind, seen.rows, seen.results, seen.has_cursor),
-            (OutcomeKind::Ok, 1, 2, false)
-        );
-        let quiet = Response::new(OLD).payload(b"\0\0\0\x62\0\0\0");
-        assert!(!outcome(&quiet, shape).has_cursor);
-    }
-    // OUT parameters: MySQL leaves the flag of more results out of their last EOF, and an OK follows.
-    let gave = Response::new(OLD)
-        .payload(&[1])
-        .payload(&definition())
-        .payload(b"\xFE\0\0\x6A\x10")
-        .payload(row)
-        .payload(b"\xFE\0\0\x62\0")
-        .payload(b"\0\0\0\x62\0\0\0");
-    let seen = outcome(&gave, ResponseShape::BinaryResults);
-    assert_eq!((seen.kind, seen.rows, seen.results), (OutcomeKind::Ok, 1, 2));
-    // A function that leaves the flag behind, of a client that asks for no cursor.
-    let read = Response::new(OLD)
-        .payload(&[1])
-        .payload(&definition())
-        .payload(b"\xFE\0\0\x62\0")
-        .payload(row)
-        .payload(b"\xFE\0\0\x62\0");
-    let seen = outcome(&read, ResponseShape::BinaryResults);
-    assert_eq!((seen.rows, seen.has_cursor), (1, false));
 }
 
 #[test]

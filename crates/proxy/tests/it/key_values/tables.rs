@@ -100,6 +100,9 @@ fn a_table_without_the_column_and_what_changes_the_key_are_refused() {
         .try_connect("other", crate::support::PASSWORD, None)
         .unwrap();
     other
+        .query_drop("DELETE FROM key_tables_1.plain WHERE 1")
+        .unwrap();
+    other
         .query_drop("ALTER TABLE key_tables_1.plain MODIFY tenant DATE")
         .unwrap();
     let (_, message) = error(&mut client, "SELECT c FROM plain WHERE tenant = 1");

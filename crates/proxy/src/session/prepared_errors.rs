@@ -1,0 +1,16 @@
+//! Errors for prepared statements.
+
+use shardwright_wire::{MysqlError, errors};
+
+pub(super) fn unknown(id: u32, function: &str) -> MysqlError {
+    errors::UNKNOWN_STMT_HANDLER.with(format_args!(
+        "Unknown prepared statement handler ({id}) given to {function}"
+    ))
+}
+
+pub(super) fn read_otherwise() -> MysqlError {
+    errors::NEED_REPREPARE.with(
+        "Prepared statement needs to be re-prepared: the session has changed its sql_mode or character set since, and the \
+         connection on which it was prepared is not the session's any more",
+    )
+}
