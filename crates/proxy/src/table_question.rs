@@ -14,8 +14,8 @@ use shardwright_wire::TextRows;
 const TABLE: &[u8] = b"T";
 const COLUMN: &[u8] = b"C";
 const TRIGGER: &[u8] = b"B";
-/// Kinds of tables whose columns hold what is stored in them.
-const BASE: [&[u8]; 2] = [b"BASE TABLE", b"SYSTEM VERSIONED"];
+/// A table whose columns hold what is stored in them.
+const BASE: &[u8] = b"B";
 
 /// What a server says of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub(crate) fn question(table: &AssumedTable) -> String {
     let (schema, name) = (literal(&table.schema), literal(&table.table));
     let nulls = |count: usize| ", NULL".repeat(count);
     let mut question = format!(
-        "SELECT X'54', CAST(TABLE_TYPE AS BINARY){} FROM information_schema.TABLES WHERE TABLE_SCHEMA = {schema} AND \
+        "SELECT X'54', CASE WHEN TABLE_TYPE IN ('BASE TABLE', 'SYSTEM VERSIONED') THEN X'42' ELSE X'56' END{} FROM information_schema.TABLES WHERE TABLE_SCHEMA = {schema} AND \
          TABLE_NAME = {name} AND TABLE_TYPE <> 'TEMPORARY'",
         nulls(8)
     );
@@ -82,7 +82,7 @@ impl TableAnswer {
         if types.is_empty() {
             return Self::Missing;
         }
-        if !table.is_stated && !types.iter().all(|kind| BASE.contains(kind)) {
+        if !table.is_stated && !types.iter().all(|kind| *kind == BASE) {
             return Self::NotABaseTable;
         }
         let text = |row: usize, at: usize| Some(String::from_utf8_lossy(value(row, at)?).into_owned());

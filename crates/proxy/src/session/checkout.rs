@@ -49,7 +49,7 @@ impl Session {
             .check(requirements, !self.pending.is_empty())
             .map_err(CheckoutError::Refused)?;
         check_elsewhere(&self.held, requirements)?;
-        if let Some(names) = &requirements.locks {
+        if let Some(names) = requirements.locks() {
             Box::pin(self.check_locks(names, requirements.hostgroup)).await?;
         }
         if requirements.may_use_up && self.settings.next.is_given() {
@@ -95,10 +95,10 @@ impl Session {
     /// The connection that has what a statement asks about earlier ones.
     fn place_of(&self, requirements: &Requirements) -> Result<Option<Place>, MysqlError> {
         if requirements.hidden_variables.is_none() {
-            return Ok(requirements.earlier.as_deref().copied());
+            return Ok(requirements.earlier());
         }
         let hidden = self.hidden.place(requirements.hostgroup)?;
-        match &requirements.earlier {
+        match requirements.earlier() {
             Some(earlier) if earlier.serial != hidden.serial => Err(lost()),
             _ => Ok(Some(hidden)),
         }

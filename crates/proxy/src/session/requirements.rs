@@ -19,6 +19,23 @@ pub(super) struct NotOn {
     pub(super) writer: bool,
 }
 
+/// Connections of the session that a statement is about.
+#[derive(Clone, Debug)]
+pub(super) struct OwnConnections {
+    /// The one that has the answer about earlier statements.
+    pub(super) earlier: Option<Place>,
+    /// Those that have the named locks which it takes, frees or asks for.
+    pub(super) locks: Option<Box<LockNames>>,
+}
+
+impl OwnConnections {
+    /// `None`: it is about none.
+    pub(super) fn of(earlier: Option<Place>, locks: Option<Box<LockNames>>) -> Option<Box<Self>> {
+        let is_any = earlier.is_some() || locks.is_some();
+        is_any.then(|| Box::new(Self { earlier, locks }))
+    }
+}
+
 /// What a statement needs of its connection.
 #[derive(Clone, Debug)]
 pub(super) struct Requirements {
@@ -36,16 +53,14 @@ pub(super) struct Requirements {
     pub(super) is_question: bool,
     /// What it asks about the session's earlier statements.
     pub(super) asked: Asked,
-    /// The connection that has the answer.
-    pub(super) earlier: Option<Box<Place>>,
     /// It may read LAST_INSERT_ID(), or leave it as it is.
     pub(super) insert_id: bool,
     /// It reads LAST_INSERT_ID().
     pub(super) asks_insert_id: bool,
     /// It runs code that may read it.
     pub(super) may_ask_insert_id: bool,
-    /// It takes, frees or asks for named locks.
-    pub(super) locks: Option<Box<LockNames>>,
+    /// Connections of the session that it is about; seldom any.
+    pub(super) own: Option<Box<OwnConnections>>,
     /// It reads `@@in_transaction`.
     pub(super) in_transaction: bool,
     /// It opens the transaction that was begun.
@@ -87,6 +102,16 @@ impl Requirements {
         self.not_on.as_deref().is_some_and(|not_on| not_on.writer)
     }
 
+    /// The connection that has the answer about earlier statements.
+    pub(super) fn earlier(&self) -> Option<Place> {
+        self.own.as_ref()?.earlier
+    }
+
+    /// The named locks that the statement is about.
+    pub(super) fn locks(&self) -> Option<&LockNames> {
+        self.own.as_ref()?.locks.as_deref()
+    }
+
     /// It asks about the session's earlier statements.
     pub(super) fn asks(&self) -> bool {
         !self.asked.is_nothing()
@@ -98,7 +123,6 @@ impl Requirements {
             hidden_variables: None,
             is_question: false,
             asked: Asked::default(),
-            earlier: None,
             insert_id: false,
             asks_insert_id: false,
             may_ask_insert_id: false,
@@ -106,7 +130,7 @@ impl Requirements {
             opens: false,
             begins: false,
             is_work: false,
-            locks: None,
+            own: None,
             ..self
         }
     }
@@ -122,11 +146,10 @@ impl Requirements {
             hidden_variables: None,
             is_question: false,
             asked: Asked::default(),
-            earlier: None,
             insert_id: false,
             asks_insert_id: false,
             may_ask_insert_id: false,
-            locks: None,
+            own: None,
             in_transaction: false,
             opens: false,
             begins: false,

@@ -16,7 +16,7 @@ use super::place::Place;
 use super::query::Query;
 use super::questions::Rows;
 use super::repeat::{Patience, Relayed};
-use super::requirements::Requirements;
+use super::requirements::{OwnConnections, Requirements};
 use super::routed::RoutedStatement;
 use super::set_statement::SetPlan;
 use super::statement_words::{
@@ -300,11 +300,10 @@ impl Session {
             hidden_variables,
             is_question,
             asked,
-            earlier: earlier.map(Box::new),
             insert_id: asks_id || may_leave_id(shape),
             asks_insert_id: asks_id,
             may_ask_insert_id: shape.effects.intersects(SessionEffects::UNKNOWN),
-            locks: lock_names(statement),
+            own: OwnConnections::of(earlier, lock_names(statement)),
             in_transaction: shape.effects.intersects(SessionEffects::READS_SESSION)
                 && mentions(statement.text(), b"IN_TRANSACTION"),
             // What a driver asks on the way does not open the transaction; a statement does, placed or not.

@@ -2,10 +2,11 @@
 //! here by trying every variable and the statements that change a session. No other session meets any of it.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
-use shardwright_testkit::{MariaDb, Options};
+use shardwright_testkit::{MariaDb, Options, poll_until};
 
 use crate::leaks::one_connection;
 use crate::support::{Setup, create_users, start, text_of, value};
@@ -309,9 +310,9 @@ fn outlasting_variables(server: &MariaDb) -> BTreeSet<String> {
 /// Answers after statements and a reset, by what they are about.
 fn seen_after(server: &MariaDb, statements: &[&str]) -> BTreeMap<String, String> {
     let (mut connection, mut other) = (server.root().unwrap(), server.root().unwrap());
-    other.query_drop("SET SESSION lock_wait_timeout=1").unwrap();
+    other.query_drop("SET SESSION lock_wait_timeout=5").unwrap();
     other
-        .query_drop("SET SESSION innodb_lock_wait_timeout=1")
+        .query_drop("SET SESSION innodb_lock_wait_timeout=5")
         .unwrap();
     for sql in statements {
         try_text(&mut connection, sql);
@@ -332,11 +333,12 @@ fn seen_after(server: &MariaDb, statements: &[&str]) -> BTreeMap<String, String>
         seen.retain(|name, _| name == "XA PREPARE");
     }
     drop(connection);
-    let ended = try_text(&mut other, "XA ROLLBACK 'a'");
-    assert!(
-        ended == "none" || ended == "error 1397",
-        "{statements:?}: {ended}"
-    );
+    // The server may still be ending the connection that has it.
+    let ended = poll_until(Duration::from_secs(60), || {
+        let ended = try_text(&mut other, "XA ROLLBACK 'a'");
+        (ended == "none" || ended == "error 1397").then_some(())
+    });
+    assert!(ended.is_ok(), "{statements:?}: it cannot be rolled back");
     seen
 }
 
@@ -345,10 +347,20 @@ pub(crate) fn a_reset_leaves_what_is_listed() {
     let mut found = outlasting_variables(&server);
     let plain = seen_after(&server, &["DO 0"]);
     for statements in STATEMENTS {
-        let seen = seen_after(&server, statements);
-        let differs =
-            |(name, value): &(&String, &String)| plain.get(*name).is_none_or(|plain| plain != *value);
-        found.extend(seen.iter().filter(differs).map(|(name, _)| name.clone()));
+        let others = |seen: BTreeMap<String, String>| -> BTreeSet<String> {
+            let differs =
+                |(name, value): &(&String, &String)| plain.get(*name).is_none_or(|plain| plain != *value);
+            seen.iter()
+                .filter(differs)
+                .map(|(name, _)| name.clone())
+                .collect()
+        };
+        let once = others(seen_after(&server, statements));
+        if once.iter().any(|name| !found.contains(name)) {
+            // A lock of a connection that is just ending is no state that stays: that shows every time.
+            let again = others(seen_after(&server, statements));
+            found.extend(once.intersection(&again).cloned());
+        }
     }
     assert_eq!(found, listed(&server));
 }

@@ -1,3 +1,5 @@
+//! Plans of SETs.
+
 use super::*;
 
 fn plan(sql: &str) -> Result<SetPlan, u16> {
