@@ -61,16 +61,26 @@ pub(super) fn run(number: &str, ui: &Ui) -> Result<Exit, CommandError> {
 
 #[cfg(test)]
 mod tests {
-    use std::path::Path;
+    use std::path::{Path, PathBuf};
 
     use super::*;
 
-    /// Every error that a file of the proxy's sessions or of its listener names.
+    /// Every Rust file in a directory and in those below it.
+    fn below(directory: &Path, files: &mut Vec<PathBuf>) {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            if path.is_dir() {
+                below(&path, files);
+            } else {
+                files.push(path);
+            }
+        }
+    }
+
+    /// Every error that a file of the proxy names.
     fn sent() -> Vec<String> {
-        let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../proxy/src");
-        let mut files = vec![root.join("proxy.rs"), root.join("session.rs")];
-        let sessions = std::fs::read_dir(root.join("session")).unwrap();
-        files.extend(sessions.map(|entry| entry.unwrap().path()));
+        let mut files = Vec::new();
+        below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../proxy/src"), &mut files);
         let mut numbers = Vec::new();
         for file in files {
             let text = std::fs::read_to_string(file).unwrap();
