@@ -74,6 +74,8 @@ pub enum ColumnKind {
     },
     /// ENUM with these members.
     Enum {
+        /// The character set.
+        charset: String,
         /// How texts compare.
         equality: Equality,
         /// The texts that can be stored.
@@ -212,8 +214,12 @@ impl DescribedColumn {
                     .map(|member| member.replace("''", "'"))
                     .collect()
             });
-        match (self.equality(), members) {
-            (Some(equality), Some(members)) => ColumnKind::Enum { equality, members },
+        match (self.equality(), members, &self.charset) {
+            (Some(equality), Some(members), Some(charset)) => ColumnKind::Enum {
+                charset: charset.to_ascii_lowercase(),
+                equality,
+                members,
+            },
             _ => ColumnKind::Other,
         }
     }

@@ -81,6 +81,10 @@ fn integer(
             "write all numbers without quotes",
         ),
         ColumnKind::Float { exact } if is_exact(*exact) => Ok(()),
+        // In a list, too, such a string is read as another text, which counts as some number.
+        ColumnKind::Text { charset, .. } if has_texts && !is_in_ascii_bytes(charset, &number.to_string()) => {
+            of_other_bytes(charset, &number.to_string())
+        }
         // Rows that are no integers as the map writes them were refused, so only integers can be equal.
         ColumnKind::Text { .. } if !keys.is_open && is_exact(EXACT) => Ok(()),
         ColumnKind::Text { .. } | ColumnKind::Float { .. } => doubt(
@@ -118,9 +122,11 @@ fn text(column: &KeyColumn, keys: &KeysOfMap, value: &ComparedValue) -> Result<(
                     "give it utf8mb4",
                 );
             }
-            among_texts(keys, equality, text)
+            among_texts(keys, charset, equality, text)
         }
-        ColumnKind::Enum { equality, .. } => among_texts(keys, equality, text),
+        ColumnKind::Enum {
+            charset, equality, ..
+        } => among_texts(keys, charset, equality, text),
         ColumnKind::Bytes { .. } => Ok(()),
         ColumnKind::Uuid if is_uuid(text) && (!keys.is_open || !has_capitals(text)) => listed(keys),
         ColumnKind::Uuid => doubt(
@@ -151,7 +157,10 @@ fn number(keys: &KeysOfMap, text: &str, bound: Option<i128>) -> Result<(), KeyDo
     }
 }
 
-fn among_texts(keys: &KeysOfMap, equality: &Equality, text: &str) -> Result<(), KeyDoubt> {
+fn among_texts(keys: &KeysOfMap, charset: &str, equality: &Equality, text: &str) -> Result<(), KeyDoubt> {
+    if !is_in_ascii_bytes(charset, text) {
+        return of_other_bytes(charset, text);
+    }
     if !keys.is_open {
         return listed(keys);
     }
@@ -258,6 +267,27 @@ fn has_character(charset: &str, c: char) -> bool {
     }
 }
 
+/// Whether a character set writes the ASCII of a text in the bytes of ASCII. Elsewhere a string of bytes is another text: a literal
+/// after SET NAMES binary, a parameter that is a BLOB.
+fn is_in_ascii_bytes(charset: &str, text: &str) -> bool {
+    match charset {
+        "ucs2" | "utf16" | "utf16le" | "utf32" => false,
+        "swe7" => text
+            .chars()
+            .all(|c| c.is_ascii_alphanumeric() || "- ".contains(c)),
+        _ => true,
+    }
+}
+
+fn of_other_bytes(charset: &str, text: &str) -> Result<(), KeyDoubt> {
+    doubt(
+        format!(
+            "{charset} writes '{text}' in other bytes than ASCII, so a string of bytes is another text there"
+        ),
+        "give it utf8mb4",
+    )
+}
+
 /// The integer that a text is, if it is written as the map writes it.
 fn canonical(text: &str) -> Option<i128> {
     let n: i128 = text.parse().ok()?;
@@ -356,6 +386,8 @@ mod tests {
             (OPEN, "varchar(20)|utf8mb4_bin", n(7), (false, false)),
             (LISTED, "varchar(20)|utf8mb4_bin", n(7), (true, true)),
             (LISTED, "varchar(2)|utf8mb4_bin", n(700), (true, false)),
+            (LISTED, "varchar(20)|utf16_bin", n(7), (true, true)),
+            (LISTED, "varchar(20)|utf16_bin", text("7"), (false, false)),
             (LISTED, "varchar(20)|utf8mb4_bin", n(beyond), (false, false)),
             (OPEN, "date", n(20_260_102), (false, false)),
             (OPEN, "year", n(1), (false, false)),
@@ -419,6 +451,10 @@ mod tests {
             (OPEN, "varchar(20)|utf8mb4_lt_0900_ai_ci", "a", (false, false)),
             (LISTED, "varchar(20)|utf8mb4_lithuanian_ci", "a", (true, true)),
             (LISTED, "varchar(20)|utf8mb4_general_ci", "É", (true, true)),
+            (LISTED, "varchar(20)|utf16le_general_ci", "a", (false, false)),
+            (LISTED, "varchar(20)|swe7_bin", "a-1", (true, false)),
+            (LISTED, "varchar(20)|swe7_bin", "[", (false, false)),
+            (LISTED, "enum('eu','us')|ucs2_general_ci", "eu", (false, false)),
             (OPEN, "int", "7", (true, true)),
             (OPEN, "int", "07", (false, false)),
             (OPEN, "int", "-0", (false, false)),
