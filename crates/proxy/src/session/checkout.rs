@@ -376,7 +376,7 @@ impl Session {
 fn asks_what_may_be_lost(requirements: &Requirements, loss: Loss) -> bool {
     match loss {
         Loss::None => false,
-        Loss::Untold => requirements.asks_insert_id || requirements.may_ask_insert_id,
+        Loss::Untold => requirements.asks_insert_id || requirements.runs_unseen_code,
         Loss::Told => requirements.asks_insert_id,
     }
 }
@@ -434,6 +434,10 @@ fn check_elsewhere(connections: &HeldConnections, requirements: &Requirements) -
     let mut missed = Holds::NOT_ELSEWHERE;
     if requirements.user_variables {
         missed |= Holds::USER_VARIABLES | Holds::UNKNOWN_CODE;
+    }
+    // Routines and prepared texts may read the session's variables.
+    if requirements.runs_unseen_code {
+        missed |= Holds::USER_VARIABLES;
     }
     if requirements.is_work {
         missed |= Holds::NO_WORK_ELSEWHERE;

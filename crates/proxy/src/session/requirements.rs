@@ -57,8 +57,8 @@ pub(super) struct Requirements {
     pub(super) insert_id: bool,
     /// It reads LAST_INSERT_ID().
     pub(super) asks_insert_id: bool,
-    /// It runs code that may read it.
-    pub(super) may_ask_insert_id: bool,
+    /// It runs code that may read it, or user variables.
+    pub(super) runs_unseen_code: bool,
     /// Connections of the session that it is about; seldom any.
     pub(super) own: Option<Box<OwnConnections>>,
     /// It reads `@@in_transaction`.
@@ -125,7 +125,7 @@ impl Requirements {
             asked: Asked::default(),
             insert_id: false,
             asks_insert_id: false,
-            may_ask_insert_id: false,
+            runs_unseen_code: false,
             in_transaction: false,
             opens: false,
             begins: false,
@@ -148,7 +148,7 @@ impl Requirements {
             asked: Asked::default(),
             insert_id: false,
             asks_insert_id: false,
-            may_ask_insert_id: false,
+            runs_unseen_code: false,
             own: None,
             in_transaction: false,
             opens: false,

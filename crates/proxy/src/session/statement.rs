@@ -302,7 +302,7 @@ impl Session {
             asked,
             insert_id: asks_id || may_leave_id(shape),
             asks_insert_id: asks_id,
-            may_ask_insert_id: shape.effects.intersects(SessionEffects::UNKNOWN),
+            runs_unseen_code: shape.effects.intersects(SessionEffects::UNKNOWN),
             own: OwnConnections::of(earlier, lock_names(statement)),
             in_transaction: shape.effects.intersects(SessionEffects::READS_SESSION)
                 && mentions(statement.text(), b"IN_TRANSACTION"),

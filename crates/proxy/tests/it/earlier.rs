@@ -145,6 +145,33 @@ fn a_statement_follows_its_key_whatever_it_asks() {
 }
 
 #[test]
+fn code_does_not_run_where_it_would_miss_the_session_s_variables() {
+    let name = triggers("earlier_code");
+    server()
+        .run(format!("USE {name}; CREATE PROCEDURE shows() SELECT @mine"))
+        .unwrap();
+    let proxy = shared();
+    let mut client = proxy.connect(Some(&name));
+    run(&mut client, "SELECT 5 INTO @mine");
+    for form in [
+        "CALL /* b */ shows()",
+        "SELECT /* b */ twice(1)",
+        "UPDATE /* b */ plain SET b = twice(1)",
+        "EXECUTE /* b */ IMMEDIATE 'SELECT @mine'",
+    ] {
+        let (code, message) = error(&mut client, form);
+        assert_eq!(code, 9006, "{form}: {message}");
+        assert!(message.contains("user variables"), "{form}: {message}");
+        run(&mut client, &form.replace("/* b */", ""));
+    }
+    // A statement without such code misses nothing.
+    client.reset().unwrap();
+    run(&mut client, "SELECT 5 INTO @mine");
+    run(&mut client, "UPDATE /* b */ plain SET b = 7");
+    assert_eq!(value(&mut client, "SELECT @mine"), "5");
+}
+
+#[test]
 fn what_the_proxy_answers_itself_counts_as_on_one_server() {
     let name = triggers("earlier_own");
     let proxy = shared();

@@ -80,7 +80,10 @@ mod tests {
     /// Every error that a file of the proxy names.
     fn sent() -> Vec<String> {
         let mut files = Vec::new();
-        below(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../proxy/src"), &mut files);
+        below(
+            &Path::new(env!("CARGO_MANIFEST_DIR")).join("../proxy/src"),
+            &mut files,
+        );
         let mut numbers = Vec::new();
         for file in files {
             let text = std::fs::read_to_string(file).unwrap();
