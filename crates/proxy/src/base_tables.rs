@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::key_column::{Distinction, KeyColumn, KeyDoubt, KeysOfMap, judge};
+use shardwright_rules::key_column::{Comparison, Distinction, KeyColumn, KeyDoubt, KeysOfMap, judge};
 use shardwright_rules::{AssumedKey, AssumedTable, HostgroupId};
 use smallvec::SmallVec;
 
@@ -41,7 +41,7 @@ impl KnownColumn {
     pub(crate) fn belief(&self, key: &AssumedKey) -> Belief {
         match judge(&self.column, &self.keys, key) {
             Ok(()) => Belief::True {
-                has_numbers: Some(self.column.has_numbers()),
+                comparison: Some(self.column.comparison(&self.keys)),
             },
             Err(why) => Belief::False {
                 is_a: self.column.description.clone(),
@@ -62,8 +62,8 @@ struct KnownTable {
 /// Whether what a statement takes for granted of a table is so.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Belief {
-    /// It is; and the key column has numbers, where there is one.
-    True { has_numbers: Option<bool> },
+    /// It is; and how the key column compares, where there is one.
+    True { comparison: Option<Comparison> },
     /// It is not.
     False {
         /// The column's type, human-readable.
@@ -107,7 +107,7 @@ impl BaseTables {
         let Some(key) = &table.key else {
             return fresh
                 .next()
-                .map_or(Belief::Unknown, |_| Belief::True { has_numbers: None });
+                .map_or(Belief::Unknown, |_| Belief::True { comparison: None });
         };
         let of_map = fresh.find_map(|known| {
             let (column, known_column) = known.key.as_ref()?;
@@ -197,7 +197,7 @@ mod tests {
             era,
         };
         let is_base = |known: &mut BaseTables, era, hostgroup, name, now| {
-            known.belief(era, hostgroup, &table(name), now) == Belief::True { has_numbers: None }
+            known.belief(era, hostgroup, &table(name), now) == Belief::True { comparison: None }
         };
         known.learn(&asked_in(era), None, era, start);
         assert!(is_base(&mut known, era, hostgroup, "bal", start));

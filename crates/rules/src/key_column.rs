@@ -15,7 +15,7 @@ mod judge;
 mod listed;
 mod trigger;
 
-pub use equality::Equality;
+pub use equality::{Equality, Folds};
 pub use judge::{KeyDoubt, judge};
 pub use listed::{Distinction, KeysOfMap, QuestionOfKeys};
 pub use trigger::sets_column;
@@ -225,12 +225,37 @@ impl DescribedColumn {
     }
 }
 
+/// How the values of a key column compare with those of another one.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Comparison {
+    /// As numbers.
+    Numbers,
+    /// As texts, of which the map lists all that there are, and the column tells them apart.
+    ListedTexts,
+    /// As texts, which may be any.
+    AnyTexts {
+        /// Blanks at the end do not count.
+        is_padded: bool,
+        /// What else does not count.
+        folds: Folds,
+    },
+}
+
 impl KeyColumn {
-    /// Whether the server compares what is in it as numbers.
-    pub fn has_numbers(&self) -> bool {
-        matches!(
-            self.kind,
-            ColumnKind::Integer { .. } | ColumnKind::Decimal { .. } | ColumnKind::Float { .. }
-        )
+    /// How it compares with the key column of another table of the same map. Servers compare two that differ as one of them does,
+    /// or as numbers.
+    pub fn comparison(&self, keys: &KeysOfMap) -> Comparison {
+        let any = |is_padded, folds| Comparison::AnyTexts { is_padded, folds };
+        match &self.kind {
+            ColumnKind::Integer { .. } | ColumnKind::Decimal { .. } | ColumnKind::Float { .. } => {
+                Comparison::Numbers
+            }
+            _ if !keys.is_open => Comparison::ListedTexts,
+            ColumnKind::Text { equality, .. } | ColumnKind::Enum { equality, .. } => {
+                any(equality.is_padded, equality.folds)
+            }
+            ColumnKind::Bytes { .. } => any(false, Folds::Nothing),
+            ColumnKind::Uuid | ColumnKind::Other => any(false, Folds::Unknown),
+        }
     }
 }

@@ -325,8 +325,8 @@ pub fn lacks_key_column(table: &AssumedTable, column: &str) -> String {
 /// Tables of one statement of which one has numbers in its key column, and another has texts.
 pub fn mixed_key_columns(map: &str) -> String {
     Refusal::KeyColumn.message(&format!(
-        "shard map {map}: the key column has numbers in one table of the statement and texts in another, which can be equal \
-         to several keys; ask them one by one"
+        "shard map {map}: the key column compares otherwise in one table of the statement than in another (numbers and texts, or \
+         two collations), so a key can be equal to several; give both the same type and collation, or ask them one by one"
     ))
 }
 

@@ -34,12 +34,12 @@ impl Session {
         if needs_utf8(assumed).is_some() && !held.backend.is_utf8 {
             return false;
         }
-        let mut kinds = None;
+        let mut comparisons = None;
         assumed
             .iter()
             .all(|table| match self.belief(held.hostgroup, table) {
-                Belief::True { has_numbers: None } => true,
-                Belief::True { has_numbers } => *kinds.get_or_insert(has_numbers) == has_numbers,
+                Belief::True { comparison: None } => true,
+                Belief::True { comparison } => *comparisons.get_or_insert(comparison) == comparison,
                 Belief::False { .. } | Belief::Unknown => false,
             })
     }
@@ -59,7 +59,7 @@ impl Session {
         if let Some(map) = needs_utf8(&routed.besides.assumed) {
             self.confirm_utf8(held, map, routed.requirements.asks()).await?;
         }
-        let mut kinds = None;
+        let mut comparisons = None;
         for table in &routed.besides.assumed {
             let mut belief = self.belief(held.hostgroup, table);
             if belief == Belief::Unknown {
@@ -69,8 +69,8 @@ impl Session {
                 belief = self.ask(held, table).await?;
             }
             match belief {
-                Belief::True { has_numbers: None } | Belief::Unknown => {}
-                Belief::True { has_numbers } if *kinds.get_or_insert(has_numbers) == has_numbers => {}
+                Belief::True { comparison: None } | Belief::Unknown => {}
+                Belief::True { comparison } if *comparisons.get_or_insert(comparison) == comparison => {}
                 Belief::True { .. } => return Err(refused(refusal::mixed_key_columns(&table.map))),
                 Belief::False { is_a, why } => {
                     let column = table.key.as_ref().map_or("", |key| &key.column);
@@ -136,7 +136,7 @@ impl Session {
         };
         let belief = known
             .as_ref()
-            .map_or(Belief::True { has_numbers: None }, |(key, known)| {
+            .map_or(Belief::True { comparison: None }, |(key, known)| {
                 known.belief(key)
             });
         let asked = AskedFor {

@@ -82,7 +82,7 @@ fn a_table_without_the_column_and_what_changes_the_key_are_refused() {
         ("INSERT INTO watched (tenant, c) VALUES (1, 9)", ""),
         (
             "SELECT COUNT(*) FROM plain a JOIN texts b USING (tenant) WHERE a.tenant = 1",
-            "numbers in one table",
+            "compares otherwise in one table",
         ),
     ] {
         if expected.is_empty() {
@@ -123,6 +123,38 @@ fn a_key_that_equals_another_belongs_to_no_cluster_of_unknown_keys() {
         let (_, message) = error(&mut client, sql);
         assert!(message.starts_with("SW365: "), "{sql}: {message}");
     }
+}
+
+/// Two columns of different character sets compare in the collation of one of them.
+#[test]
+fn columns_that_compare_otherwise_are_not_joined_where_any_text_is_a_key() {
+    let proxy = proxy(
+        "key_joined",
+        "CREATE TABLE cased (tenant VARCHAR(8) CHARACTER SET latin1 COLLATE latin1_bin, c INT);
+         CREATE TABLE folded (tenant VARCHAR(8) CHARACTER SET utf8mb4 COLLATE utf8mb4_general_ci, c INT)",
+        |map| {
+            map.kind = KeyKind::Text;
+            map.unknown = UnknownKey::Cluster("b".into());
+            for (shard, key) in map.shards.iter_mut().zip(["eu", "us"]) {
+                shard.keys = vec![KeyValue::Text(key.into())];
+            }
+        },
+    );
+    let mut client = proxy.connect(Some("key_joined"));
+    for table in ["cased", "folded"] {
+        let alone = format!("SELECT c FROM {table} WHERE tenant = 'eu'");
+        client.query_drop(&alone).unwrap();
+    }
+    for join in ["ON a.tenant = b.tenant", "USING (tenant)"] {
+        let sql = format!("SELECT a.c FROM folded a JOIN cased b {join} WHERE a.tenant = 'eu'");
+        let (_, message) = error(&mut client, &sql);
+        assert!(
+            message.starts_with("SW365: ") && message.contains("compares otherwise"),
+            "{sql}: {message}"
+        );
+    }
+    let itself = "SELECT a.c FROM folded a JOIN folded b USING (tenant) WHERE a.tenant = 'eu'";
+    client.query_drop(itself).unwrap();
 }
 
 /// Texts that are read under each way of setting a character set; `é` is a key of another shard in other bytes.
