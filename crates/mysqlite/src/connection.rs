@@ -281,6 +281,7 @@ impl Connection<'_> {
             Command::Quit
             | Command::Debug
             | Command::ProcessInfo
+            | Command::Refresh(_)
             | Command::SetOption {
                 multi_statements: true,
             }

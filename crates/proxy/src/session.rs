@@ -41,6 +41,7 @@ mod causal_reads;
 mod checkout;
 mod checkout_error;
 mod client;
+mod commands;
 mod cursor;
 mod cursors;
 mod diagnostics;
@@ -61,6 +62,7 @@ mod login;
 mod login_refusal;
 mod named_locks;
 mod next_transaction;
+mod opened_comments;
 mod own_error;
 mod own_values;
 mod own_writes;
@@ -317,9 +319,10 @@ impl Session {
                 Box::pin(self.send_eof(seq))
             }
             Command::ProcessKill(id) => Box::pin(self.kill(id, KillScope::Connection, seq)),
-            Command::ProcessInfo | Command::Debug | Command::Unknown(_) => {
-                Box::pin(self.unsupported(seq, "Unknown command"))
-            }
+            Command::Refresh(bits) => Box::pin(self.refresh(bits, frame)),
+            Command::Debug => Box::pin(self.debug(frame)),
+            Command::ProcessInfo => Box::pin(self.process_info(frame)),
+            Command::Unknown(_) => Box::pin(self.unsupported(seq, "Unknown command")),
         }
     }
 

@@ -24,6 +24,8 @@ pub enum Command<'a> {
         /// `LIKE` pattern; may be empty.
         wildcard: &'a [u8],
     },
+    /// COM_REFRESH: empty caches and begin log files, by bits.
+    Refresh(u8),
     /// COM_STATISTICS: one line of figures.
     Statistics,
     /// COM_PROCESS_INFO: the process list.
@@ -128,6 +130,7 @@ impl<'a> Command<'a> {
                 table: reader.nul_bytes()?,
                 wildcard: reader.take_rest(),
             },
+            7 => Self::Refresh(reader.u8()?),
             9 => Self::Statistics,
             10 => Self::ProcessInfo,
             12 => Self::ProcessKill(reader.u32()?),
@@ -181,6 +184,7 @@ impl<'a> Command<'a> {
                 put_nul_bytes(out, table);
                 out.extend_from_slice(wildcard);
             }
+            Self::Refresh(bits) => out.push(bits),
             Self::ProcessKill(id) | Self::StmtClose(id) | Self::StmtReset(id) => {
                 out.extend_from_slice(&id.to_le_bytes());
             }
@@ -226,6 +230,7 @@ impl<'a> Command<'a> {
             Self::InitDb(_) => 2,
             Self::Query(_) => 3,
             Self::FieldList { .. } => 4,
+            Self::Refresh(_) => 7,
             Self::Statistics => 9,
             Self::ProcessInfo => 10,
             Self::ProcessKill(_) => 12,
@@ -250,6 +255,7 @@ impl<'a> Command<'a> {
         match self {
             Self::Quit | Self::StmtSendLongData { .. } | Self::StmtClose(_) => ResponseShape::None,
             Self::InitDb(_)
+            | Self::Refresh(_)
             | Self::ProcessKill(_)
             | Self::Debug
             | Self::Ping

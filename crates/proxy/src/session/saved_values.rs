@@ -176,6 +176,8 @@ fn is_of_modes(token: &Token, text: &[u8]) -> bool {
         b"@@global.sql_mode",
     ];
     match token.kind {
+        // An introducer stands before a string.
+        TokenKind::Word if token.span.of(text).starts_with(b"_") => true,
         TokenKind::Word => WORDS.iter().any(|word| token.is_word(text, word)),
         TokenKind::SystemVariable => {
             let name = token.span.of(text);
@@ -236,6 +238,10 @@ mod tests {
             (
                 "SET sql_mode=(SELECT REPLACE(@@GLOBAL.sql_mode, 'A', ''))",
                 vec![("(SELECT REPLACE(@@GLOBAL.sql_mode, 'A', ''))", false)],
+            ),
+            (
+                "SET a=1, SQL_MODE=concat(@@sql_mode, _utf8 ',NO_KEY_OPTIONS')",
+                vec![("concat(@@sql_mode, _utf8 ',NO_KEY_OPTIONS')", false)],
             ),
             ("SET sql_mode=(SELECT a FROM t)", vec![]),
             ("SET sql_mode=f(@@sql_mode)", vec![]),

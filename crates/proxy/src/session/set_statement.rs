@@ -104,7 +104,7 @@ impl SetPlan {
     fn of_comment(statement: &Statement<'_>) -> Result<Self, MysqlError> {
         let Some(comment) = ExecutableComment::read(statement.text(), statement.mode()) else {
             return Err(errors::PARSE.with(
-                "SET with an executable comment inside is not supported: the proxy cannot know what is set",
+                "not every server executes a comment inside this SET, so the proxy cannot know what is set: write it without the comment",
             ));
         };
         let mut plan = Self::of(comment.inside, statement.mode())?;

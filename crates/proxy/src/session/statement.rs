@@ -12,6 +12,7 @@ use super::earlier::is_question;
 use super::forward::Transmission;
 use super::held::Held;
 use super::named_locks::lock_names;
+use super::opened_comments::open_comments;
 use super::place::Place;
 use super::query::Query;
 use super::questions::Rows;
@@ -61,6 +62,17 @@ impl Session {
 
     /// A SET, with values in the place of what only this session knows.
     async fn set(&mut self, statement: &Statement<'_>, query: &Query<'_>) -> Flow {
+        if statement.shape().beside_code
+            && let Some(text) = open_comments(statement.text(), statement.mode())
+        {
+            let statement = Statement::new(&text, self.mode()).encoded_in(self.settings.encoding());
+            let frame = query.frame_of(&text);
+            return self.set_opened(&statement, &query.within(&frame)).await;
+        }
+        self.set_opened(statement, query).await
+    }
+
+    async fn set_opened(&mut self, statement: &Statement<'_>, query: &Query<'_>) -> Flow {
         let Some(text) = self.with_values(statement).await? else {
             return self.decide_and_run(statement, query).await;
         };

@@ -140,7 +140,9 @@ fn what_cannot_be_routed_is_refused_and_the_session_goes_on() {
         ("SET NAMES gbk", 1115),
         ("SET sql_mode='ORACLE'", 1231),
         ("/*!40101 SET NAMES gbk */", 1115),
-        ("SET time_zone = '+00:00' /*!, sql_mode = 'ANSI' */", 1064),
+        ("SET time_zone = '+00:00' /*!80000 , sql_mode = 'ANSI' */", 1064),
+        ("SET time_zone = '+00:00' /*!, sql_mode = 'ORACLE' */", 1231),
+        ("SET time_zone = '+00:00' /*!40101 , NAMES gbk */", 1115),
         ("SET STATEMENT sql_mode='ANSI_QUOTES' FOR SELECT 1", 1064),
         ("", 1065),
         (" ; ", 1065),
@@ -159,6 +161,32 @@ fn what_a_dump_begins_with_is_followed() {
     for hint in ["", "/* b */"] {
         let sql = format!("SELECT {hint} CONCAT(@@character_set_client, @@time_zone)");
         assert_eq!(value(&mut client, &sql), "latin1+00:00", "{sql}");
+    }
+}
+
+#[test]
+fn a_comment_inside_a_set_that_every_server_executes_is_read() {
+    let proxy = support::start(&Setup::default());
+    let mut client = proxy.connect(None);
+    let set =
+        "SET time_zone = '+02:00' /*!40101 , sql_mode = CONCAT(@@sql_mode, _utf8 ',ANSI_QUOTES'), @a = 5 */";
+    client.query_drop(set).unwrap();
+    // On the same connection, and on another one.
+    for hint in ["", "/* b */"] {
+        let sql = format!("SELECT {hint} CONCAT(\"t\".a, @@time_zone) FROM (SELECT 1 AS a) \"t\"");
+        match hint {
+            "" => assert_eq!(value(&mut client, &sql), "1+02:00", "{sql}"),
+            // It has assigned a user variable, which stays where it is.
+            _ => assert_eq!(error(&mut client, &sql).0, 9006, "{sql}"),
+        }
+    }
+    client.reset().unwrap();
+    client
+        .query_drop("SET time_zone = '+03:00' /*!, sql_mode = 'ANSI_QUOTES' */")
+        .unwrap();
+    for hint in ["", "/* b */"] {
+        let sql = format!("SELECT {hint} CONCAT(\"t\".a, @@time_zone) FROM (SELECT 1 AS a) \"t\"");
+        assert_eq!(value(&mut client, &sql), "1+03:00", "{sql}");
     }
 }
 

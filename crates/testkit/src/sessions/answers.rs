@@ -137,6 +137,7 @@ impl ServerSession {
             | Command::StmtReset(_)
             | Command::ChangeUser(_)
             | Command::ProcessKill(_)
+            | Command::Refresh(_)
             | Command::Debug => self.ok(b"", claims),
         };
         Answer::Packets(bytes)
