@@ -37,6 +37,7 @@ mod asked;
 mod assumed;
 mod autocommit;
 mod bound_keys;
+mod call_arguments;
 mod causal_reads;
 mod checkout;
 mod checkout_error;

@@ -76,9 +76,27 @@ impl HiddenVariables {
         if self.count == 0 || !mentions_variables(statement) {
             return None;
         }
-        let mut read = Variables::of(statement).read;
+        let found = Variables::of(statement);
+        let mut read = found.read;
+        read.extend(found.arguments.into_iter().map(|(_, name)| name));
         read.retain(|name| !known.contains(name));
         (!read.is_empty()).then(|| Box::new(VariableNames(read)))
+    }
+
+    /// The positions of a CALL's arguments that are among them, if it reads none of them in an expression.
+    pub(super) fn arguments_of(&self, statement: &Statement<'_>) -> Option<Vec<usize>> {
+        let Assigned::Names(known) = &self.assigned else {
+            return None;
+        };
+        let found = Variables::of(statement);
+        if statement.shape().class != StatementClass::Call
+            || found.read.iter().any(|name| !known.contains(name))
+        {
+            return None;
+        }
+        let arguments = found.arguments.into_iter();
+        let positions = arguments.filter_map(|(at, name)| (!known.contains(&name)).then_some(at));
+        Some(positions.collect())
     }
 
     /// Where a question about nothing else can be answered.

@@ -352,9 +352,15 @@ impl Session {
         if !withheld.is_empty() && routed.statement.shape().is_safe_read() {
             withheld.check(routed.read()).map_err(CheckoutError::Refused)?;
         }
-        let mut held = match routed.besides.effects.causal {
-            true => Box::pin(self.check_out_caught_up(&routed.requirements)).await?,
-            false => wait_for!(self.check_out(&routed.requirements))?,
+        let found = match routed.besides.effects.causal {
+            true => Box::pin(self.check_out_caught_up(&routed.requirements)).await,
+            false => wait_for!(self.check_out(&routed.requirements)),
+        };
+        let mut held = match found {
+            Err(error) if routed.may_be_for_output() => {
+                Box::pin(self.check_out_for_output(routed, error)).await?
+            }
+            found => found?,
         };
         if self.is_confirmed(&held, routed) {
             return Ok(held);

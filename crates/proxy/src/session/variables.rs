@@ -17,8 +17,10 @@ pub(super) struct VariableNames(pub(super) Vec<Vec<u8>>);
 pub(super) struct Variables {
     pub(super) assigned: HashSet<Vec<u8>>,
     /// Read, and not assigned by the statement before. Where a table or a query inside decides the order, one that is assigned
-    /// anywhere is not read. Arguments of CALL are not here: they may be given a value.
+    /// anywhere is not read.
     pub(super) read: Vec<Vec<u8>>,
+    /// Arguments of CALL that are nothing else, by position, from 1: an OUT parameter reads none.
+    pub(super) arguments: Vec<(usize, Vec<u8>)>,
 }
 
 /// A token with its bytes.
@@ -41,6 +43,7 @@ impl Variables {
         read_parts(statement.text(), statement.mode(), MAX_NESTED, &mut parts);
         let mut found = Self::default();
         if shape.class == StatementClass::Call {
+            found.read_call(&parts);
             return found;
         }
         let is_in_order = matches!(
@@ -100,6 +103,37 @@ impl Variables {
         self.assigned.extend(pending);
     }
 
+    /// `CALL p(@a, @b + 1)`: an expression is read, whatever the parameter is.
+    fn read_call(&mut self, parts: &[Part<'_>]) {
+        let Some(open) = parts.iter().position(|part| part.kind == TokenKind::LeftParen) else {
+            return;
+        };
+        let mut depth = 0_usize;
+        let arguments = parts[open + 1..].split(|part| {
+            match part.kind {
+                TokenKind::LeftParen => depth += 1,
+                TokenKind::RightParen => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            depth == 0 && part.kind == TokenKind::Comma
+        });
+        for (at, argument) in arguments.enumerate() {
+            let is_last =
+                |part: &&Part<'_>| matches!(part.kind, TokenKind::RightParen | TokenKind::Semicolon);
+            let length = argument.len() - argument.iter().rev().take_while(is_last).count();
+            if let [part] = &argument[..length]
+                && part.kind == TokenKind::UserVariable
+            {
+                let name = name(part.text);
+                if !self.assigned.contains(&name) {
+                    self.arguments.push((at + 1, name));
+                }
+            } else {
+                self.read_all(argument, StatementClass::Call, true);
+            }
+        }
+    }
+
     /// Takes in the variables of texts that are run.
     fn read_texts(&mut self, parts: &[Part<'_>], mode: LexMode) {
         for part in parts.iter().filter(|part| part.kind == TokenKind::String) {
@@ -147,6 +181,31 @@ fn name(written: &[u8]) -> Vec<u8> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn arguments_of_a_call_are_read_unless_a_parameter_may_be_for_output() {
+        for (text, read, arguments) in [
+            ("CALL p(@a)", "", "1 a"),
+            ("CALL s.p (1, @`A`, @b + 1);", "b", "2 a"),
+            ("CALL p((@a), f(@b, @c), @d)", "a b c", "3 d"),
+            ("CALL p(@a := 1, @a, @b)", "", "3 b"),
+            ("CALL p()", "", ""),
+            ("CALL p", "", ""),
+            ("CALL p(/*! @a */)", "", "1 a"),
+        ] {
+            let statement = Statement::new(text.as_bytes(), LexMode::default());
+            let found = Variables::of(&statement);
+            let text_of = |name: &[u8]| String::from_utf8(name.to_vec()).unwrap();
+            let names: Vec<String> = found.read.iter().map(|name| text_of(name)).collect();
+            let bare = found.arguments.iter();
+            let bare: Vec<String> = bare.map(|(at, name)| format!("{at} {}", text_of(name))).collect();
+            assert_eq!(
+                (names.join(" ").as_str(), bare.join(" ").as_str()),
+                (read, arguments),
+                "{text}"
+            );
+        }
+    }
 
     #[test]
     fn what_is_assigned_and_what_is_read() {

@@ -79,6 +79,64 @@ fn a_trigger_s_variable_is_refused_in_every_form_when_its_connection_is_gone() {
     assert!(executed.contains("a trigger may have set"), "{executed}");
 }
 
+/// What a parameter is decides if the value is read.
+#[test]
+fn an_argument_of_call_is_refused_if_it_is_read_and_its_connection_is_gone() {
+    let name = triggers("earlier_calls");
+    server()
+        .run(format!(
+            "USE {name}; CREATE PROCEDURE takes(IN n INT) INSERT INTO plain VALUES (n, 1); \
+             CREATE PROCEDURE gives(OUT n INT) SET n = 5; CREATE PROCEDURE both_ways(INOUT n INT) SET n = n + 1; \
+             CREATE PROCEDURE takes_one(OUT a INT, IN b INT, OUT c INT) SET a = b, c = b"
+        ))
+        .unwrap();
+    let proxy = shared();
+    let mut holder = proxy.connect(Some(&name));
+    let is_refused = |client: &mut Conn, form: &str| {
+        let (code, message) = error(client, form);
+        assert_eq!(code, 1105, "{form}: {message}");
+        assert!(message.contains("a trigger may have set"), "{form}: {message}");
+    };
+    for (form, gives) in [
+        ("CALL takes(@trig)", None),
+        ("CALL TAKES ( @`trig` )", None),
+        ("CALL earlier_calls.takes(@trig)", None),
+        ("CALL takes(@trig + 1)", None),
+        ("CALL takes((@trig))", None),
+        ("CALL takes(COALESCE(@trig, 0))", None),
+        ("CALL takes(twice(@trig))", None),
+        ("CALL gives(@trig + 1)", None),
+        ("CALL both_ways(@trig)", None),
+        ("CALL takes_one(@a, @trig, @c)", None),
+        ("CALL takes_one(@a, @trig + 1, @c)", None),
+        ("CALL nosuch(@trig)", None),
+        ("CALL gives(@trig)", Some("5")),
+        ("CALL earlier_calls.gives(@trig)", Some("5")),
+        ("CALL takes_one(@trig, 6, @c)", Some("6")),
+        ("CALL takes_one(@a, 7, @trig)", Some("7")),
+    ] {
+        proxy.settle();
+        let mut client = proxy.connect(Some(&name));
+        run(&mut client, "INSERT INTO t VALUES (7)");
+        // Another session gets the connection, and keeps it.
+        run(&mut holder, "SET @held = 1");
+        match gives {
+            None => is_refused(&mut client, form),
+            Some(value_of_output) => {
+                run(&mut client, form);
+                assert_eq!(value(&mut client, "SELECT @trig"), value_of_output, "{form}");
+            }
+        }
+        holder.reset().unwrap();
+    }
+    assert_eq!(value(&mut holder, "SELECT COUNT(*) FROM plain"), "1");
+    // Where the connection is there, the value is.
+    let mut client = proxy.connect(Some(&name));
+    run(&mut client, "INSERT INTO t VALUES (7)");
+    run(&mut client, "CALL takes(@trig)");
+    assert_eq!(value(&mut client, "SELECT MAX(a) FROM plain"), "7");
+}
+
 #[test]
 fn a_trigger_s_variable_is_that_of_the_last_write_that_set_it() {
     let name = triggers("earlier_latest");

@@ -313,7 +313,8 @@ fn a_last_insert_id_that_is_lost_stops_only_who_asks_for_it() {
     let name = counted("sharing_lost_id");
     server()
         .run(format!(
-            "CREATE PROCEDURE {name}.adds() INSERT INTO t (a) VALUES (LAST_INSERT_ID())"
+            "CREATE PROCEDURE {name}.adds() INSERT INTO t (a) VALUES (LAST_INSERT_ID()); \
+             CREATE PROCEDURE {name}.takes(n BIGINT) INSERT INTO t (a) VALUES (n)"
         ))
         .unwrap();
     let proxy = connections(4);
@@ -347,6 +348,18 @@ fn a_last_insert_id_that_is_lost_stops_only_who_asks_for_it() {
     run(&mut client, "INSERT INTO t (a) VALUES (3)");
     let id = value(&mut client, "SELECT MAX(id) FROM t");
     assert_eq!(value(&mut client, "SELECT @@last_insert_id"), id);
+    // An argument asks.
+    for argument in [
+        "LAST_INSERT_ID()",
+        "@@identity",
+        "LAST_INSERT_ID() + 1",
+        "@@last_insert_id",
+    ] {
+        lose(&mut client);
+        asks(&mut client, &format!("CALL takes({argument})"));
+        asks(&mut client, &format!("CALL takes({argument})"));
+        run(&mut client, "INSERT INTO t (a) VALUES (5)");
+    }
     // A procedure may ask. The session is told, and can go on.
     lose(&mut client);
     asks(&mut client, "CALL adds()");
