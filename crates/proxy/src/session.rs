@@ -36,6 +36,7 @@ mod answer;
 mod asked;
 mod assumed;
 mod autocommit;
+mod bodies;
 mod bound_keys;
 mod call_arguments;
 mod causal_reads;

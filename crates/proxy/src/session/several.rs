@@ -16,7 +16,7 @@
 //! ```
 //!
 //! A key in a comment belongs to the statement that the comment is written in. The body of a procedure, function, trigger
-//! or event is one statement to its end, which is the end of the text.
+//! or event, and a compound statement, is one statement to its end.
 
 use std::sync::Arc;
 
@@ -26,23 +26,17 @@ use shardwright_rules::{
 use shardwright_sql::{LexMode, Lexer, StatementClass, TokenKind};
 use shardwright_wire::{AnswerSplice, MysqlError, errors};
 
+use super::bodies::end_of_body;
 use super::earlier::is_question;
 use super::local_file::local_file;
 use super::query::Query;
 use super::schema::named_schema;
 use super::set_statement::SetPlan;
-use super::statement_words::{asks, kill_text, rejected, unroutable, words_in};
+use super::statement_words::{asks, kill_text, rejected, unroutable};
 use super::{Flow, Session};
 
 /// Statements of one text.
 const MAX_PARTS: usize = 10_000;
-
-/// Words of a CREATE or ALTER whose statement can have a body with semicolons.
-const BODIES: [&str; 5] = ["PROCEDURE", "FUNCTION", "TRIGGER", "EVENT", "PACKAGE"];
-/// What stands in their place where there is none; names follow.
-const NO_BODIES: [&str; 8] = [
-    "TABLE", "VIEW", "INDEX", "DATABASE", "SCHEMA", "USER", "ROLE", "SERVER",
-];
 
 /// Where the statements of a text belong.
 #[derive(PartialEq, Eq)]
@@ -208,20 +202,11 @@ impl Session {
 /// The statements of a text, without the semicolons between them.
 fn parts(text: &[u8], mode: LexMode) -> Vec<&[u8]> {
     let mut parts = Vec::new();
-    let mut start = 0;
-    let mut is_body = None;
-    for token in Lexer::new(text, mode) {
-        if token.kind != TokenKind::Semicolon {
-            continue;
-        }
-        if *is_body.get_or_insert_with(|| has_body(&text[start..], mode)) {
-            break;
-        }
-        parts.push(&text[start..token.span.start]);
-        start = token.span.end;
-        is_body = None;
+    let mut rest = text;
+    while let Some(end) = end_of_statement(rest, mode) {
+        parts.push(&rest[..end]);
+        rest = &rest[end + 1..];
     }
-    let rest = &text[start..];
     if !rest
         .iter()
         .all(|byte| byte.is_ascii_whitespace() || *byte == b';')
@@ -231,23 +216,11 @@ fn parts(text: &[u8], mode: LexMode) -> Vec<&[u8]> {
     parts
 }
 
-/// Whether the first statement of a text can have semicolons in it.
-fn has_body(text: &[u8], mode: LexMode) -> bool {
-    let mut found = words_in(text, mode);
-    let is = |word: &[u8], expected: &[&str]| {
-        expected
-            .iter()
-            .any(|expected| word.eq_ignore_ascii_case(expected.as_bytes()))
-    };
-    let Some(first) = found.next() else { return false };
-    if is(first, &["CREATE", "ALTER"]) {
-        // `CREATE OR REPLACE DEFINER = a@b AGGREGATE FUNCTION …`
-        return found
-            .take_while(|word| *word != b";" && *word != b"(" && !is(word, &NO_BODIES))
-            .any(|word| is(word, &BODIES));
-    }
-    // MariaDB's compound statement outside of procedures.
-    is(first, &["BEGIN"]) && found.next().is_some_and(|word| is(word, &["NOT"]))
+/// Where the semicolon behind the first statement of a text is, if there is one.
+fn end_of_statement(text: &[u8], mode: LexMode) -> Option<usize> {
+    let semicolon = Lexer::new(text, mode).find(|token| token.kind == TokenKind::Semicolon)?;
+    let end = end_of_body(text, mode).unwrap_or(semicolon.span.start);
+    (end < text.len()).then_some(end)
 }
 
 /// Only blanks and comments: servers answer with an error where a semicolon follows, or another statement went before.
@@ -313,7 +286,7 @@ mod tests {
             ),
             (
                 "CREATE DEFINER=`a`@`b` TRIGGER t BEFORE INSERT ON x FOR EACH ROW BEGIN SET @a=1; END;",
-                &["CREATE DEFINER=`a`@`b` TRIGGER t BEFORE INSERT ON x FOR EACH ROW BEGIN SET @a=1; END;"],
+                &["CREATE DEFINER=`a`@`b` TRIGGER t BEFORE INSERT ON x FOR EACH ROW BEGIN SET @a=1; END"],
             ),
             (
                 "CREATE TABLE event (a INT); SELECT 1",

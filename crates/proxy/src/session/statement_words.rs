@@ -5,6 +5,7 @@ use shardwright_sql::{LexMode, Lexer, SessionEffects, Shape, StatementClass, Tok
 use shardwright_wire::{MysqlError, errors};
 
 use super::asked::Asked;
+use super::bodies::is_compound;
 use super::holds::Ending;
 
 /// The oldest server: what a comment with a later version says is not executed by all. (MariaDB leaves out what is for
@@ -18,7 +19,7 @@ pub(super) fn unroutable(statement: &Statement<'_>) -> Option<MysqlError> {
         StatementClass::Empty => Some(errors::EMPTY_QUERY.with("Query was empty")),
         StatementClass::Kill => Some(errors::UNSUPPORTED_PS.with("KILL with placeholders cannot be prepared")),
         // The body of a procedure or trigger is one statement.
-        class if shape.several && class != StatementClass::Ddl && !is_compound(statement) => Some(errors::PARSE.with(
+        class if shape.several && class != StatementClass::Ddl && !is_compound(statement.text(), statement.mode()) => Some(errors::PARSE.with(
             "several statements in one text: the client has not asked for that (CLIENT_MULTI_STATEMENTS, COM_SET_OPTION), or the text cannot be split",
         )),
         StatementClass::Other if sets_how_to_read(statement) => Some(errors::PARSE.with(
@@ -26,16 +27,6 @@ pub(super) fn unroutable(statement: &Statement<'_>) -> Option<MysqlError> {
         )),
         _ => None,
     }
-}
-
-/// MariaDB's compound statement outside of procedures: `BEGIN NOT ATOMIC …; …; END`.
-fn is_compound(statement: &Statement<'_>) -> bool {
-    let mut found = words(statement);
-    ["BEGIN", "NOT", "ATOMIC"].iter().all(|word| {
-        found
-            .next()
-            .is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
-    })
 }
 
 /// An UPDATE of performance_schema, where the instrumentation of threads is set: a reset leaves it as it is.

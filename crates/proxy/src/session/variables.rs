@@ -5,6 +5,8 @@ use std::collections::HashSet;
 use shardwright_rules::Statement;
 use shardwright_sql::{LexMode, Lexer, StatementClass, TokenKind};
 
+use super::bodies::is_compound;
+
 /// Executable comments inside each other that are looked into.
 const MAX_NESTED: usize = 4;
 
@@ -52,6 +54,13 @@ impl Variables {
         ) && !shape.names_table
             && !shape.has_subquery;
         found.read_all(&parts, shape.class, is_in_order);
+        if is_compound(statement.text(), statement.mode()) {
+            // What it sets, it may set under a condition.
+            let set = set_somewhere(&parts);
+            found.assigned.clear();
+            found.read.retain(|name| !set.contains(name));
+            return found;
+        }
         if parts.first().is_some_and(|first| first.is("EXECUTE")) {
             found.read_texts(&parts, statement.mode());
         }
@@ -148,6 +157,16 @@ impl Variables {
     }
 }
 
+/// The variables behind SET in a compound statement.
+fn set_somewhere(parts: &[Part<'_>]) -> HashSet<Vec<u8>> {
+    let triples = parts.windows(3).filter(|triple| {
+        triple[1].kind == TokenKind::UserVariable
+            && (triple[0].is("SET") || triple[0].kind == TokenKind::Comma)
+            && matches!(triple[2].text, b"=" | b":=")
+    });
+    triples.map(|triple| name(triple[1].text)).collect()
+}
+
 /// The tokens of a text. Those of an executable comment stand in its place.
 fn read_parts<'a>(text: &'a [u8], mode: LexMode, depth: usize, parts: &mut Vec<Part<'a>>) {
     for token in Lexer::new(text, mode).significant() {
@@ -235,6 +254,8 @@ mod tests {
             ("GET DIAGNOSTICS @n = NUMBER", "n", ""),
             ("/*!40101 SET @a = @b */", "a", "b"),
             ("CALL p(@a)", "", ""),
+            ("BEGIN NOT ATOMIC SET @a = 1, @b := @a + @c; END", "", "c"),
+            ("IF @d = 1 THEN SET @a = 1; END IF", "", "d"),
         ] {
             let statement = Statement::new(text.as_bytes(), LexMode::default());
             let found = Variables::of(&statement);

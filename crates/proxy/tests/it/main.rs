@@ -20,6 +20,7 @@ mod changing_hands;
 mod checks;
 mod column_names;
 mod commands;
+mod compounds;
 mod compression;
 mod crash;
 mod dumps;

@@ -9,8 +9,11 @@ use crate::support::{
     PASSWORD, Setup, USER, error, map_alone, schema, server, start, tenants_by_comment, value,
 };
 
-/// What a client sees of each result: its rows, rows changed and warnings; and the code of the error that ends the text.
-fn results(client: &mut Conn, text: &str) -> (Vec<String>, Option<u16>) {
+/// Each result's rows, rows changed and warnings; and the code of the error that ends the text.
+pub(crate) type Results = (Vec<String>, Option<u16>);
+
+/// What a client sees of a text.
+pub(crate) fn results(client: &mut Conn, text: &str) -> Results {
     let mut seen = Vec::new();
     let mut answer = match client.query_iter(text) {
         Ok(answer) => answer,
@@ -37,7 +40,7 @@ fn results(client: &mut Conn, text: &str) -> (Vec<String>, Option<u16>) {
     (seen, None)
 }
 
-fn direct(schema: &str) -> Conn {
+pub(crate) fn direct(schema: &str) -> Conn {
     let address = ([127, 0, 0, 1], server().port()).into();
     let options = ClientOptions {
         user: USER,
@@ -89,10 +92,26 @@ fn procedures_are_made_and_called_in_a_text() {
         "CREATE TABLE t (a INT); CREATE PROCEDURE p() BEGIN INSERT INTO t VALUES (1); SELECT a FROM t; END";
     let mut client = proxy.connect(Some(&name));
     assert_eq!(results(&mut client, text).1, None);
-    let call = "SELECT 0; CALL p(); SELECT 3";
-    let through = results(&mut client, call);
-    client.query_drop("DELETE FROM t").unwrap();
-    assert_eq!(results(&mut direct(&name), call), through);
+    let mut direct = direct(&name);
+    for text in [
+        "SELECT 0; CALL p(); SELECT 3",
+        "CALL p(); CALL p()",
+        "DROP PROCEDURE p; CREATE PROCEDURE p() BEGIN IF 1 THEN SELECT 5; END IF; SELECT 6; END; CALL p(); SELECT 7",
+        "DROP PROCEDURE p; CREATE PROCEDURE p() SELECT CASE 1 WHEN 1 THEN 2 END; CALL p()",
+        "DROP PROCEDURE p; CREATE PROCEDURE p() BEGIN DECLARE EXIT HANDLER FOR NOT FOUND BEGIN END; SELECT 8; END; CALL p()",
+        "CREATE FUNCTION f(n INT) RETURNS INT DETERMINISTIC RETURN IF(n, 2, 3); SELECT f(0), f(1); DROP FUNCTION f",
+        "CREATE TRIGGER sets BEFORE INSERT ON t FOR EACH ROW BEGIN SET @x = NEW.a; SET NEW.a = 7; END; INSERT INTO t VALUES (1); \
+         SELECT a, @x FROM t ORDER BY a DESC LIMIT 1; DROP TRIGGER sets",
+        "CREATE EVENT later ON SCHEDULE EVERY 1 YEAR DISABLE DO BEGIN DELETE FROM t; DELETE FROM t; END; SELECT 1; DROP EVENT later",
+        // A syntax error of the server.
+        "SELECT 1; CREATE PROCEDURE q() BEGIN SELECT 1; SELECT 2; CALL q()",
+    ] {
+        let through = results(&mut client, text);
+        client.query_drop("DELETE FROM t").unwrap();
+        let expected = results(&mut direct, text);
+        direct.query_drop("DELETE FROM t").unwrap();
+        assert_eq!(through, expected, "{text}");
+    }
 }
 
 #[test]
