@@ -2,6 +2,7 @@
 
 mod age;
 mod attributes;
+mod beginning;
 mod dial;
 mod exchange;
 mod last_insert_id;
@@ -60,6 +61,10 @@ pub(crate) const BASE: CapabilityFlags = capability::REQUIRED
     .union(CapabilityFlags::CLIENT_TRANSACTIONS)
     .union(CapabilityFlags::CLIENT_LOCAL_FILES)
     .union(CapabilityFlags::CLIENT_PLUGIN_AUTH);
+
+/// Why a server whose sessions begin with this sql_mode is not used.
+const OTHER_SQL_MODE: &str = "its sql_mode has ANSI_QUOTES, NO_BACKSLASH_ESCAPES, ORACLE or MSSQL, under which statements cannot be routed: set the server's \
+     sql_mode to one without, and have sessions set it";
 
 /// Why a server cannot be talked to.
 #[derive(Debug, thiserror::Error)]
@@ -131,8 +136,12 @@ pub(crate) struct Backend {
     /// `None`: as the login left it.
     pub(crate) names: Option<SetNames>,
     pub(crate) autocommit: bool,
-    /// The autocommit of the login, which a reset brings back.
-    first_autocommit: bool,
+    /// It has run the server's `init_connect`, which a reset undoes and does not run again.
+    pub(crate) has_run_init_connect: bool,
+    /// The session that it is reset for begins with the autocommit of its server, whatever that is by then.
+    pub(crate) takes_any_autocommit: bool,
+    /// The autocommit that its server has come to have, until its session takes it on.
+    pub(crate) begins_with: Option<bool>,
     /// The command of a reset that was sent or queued, and whose answer was not read.
     ahead: Option<Ahead>,
     pub(crate) statements: BackendStatements,
@@ -200,12 +209,16 @@ struct LoggedIn {
 impl Connect<'_> {
     /// Opens the connection and logs in.
     pub(crate) async fn open(self, timeout: Duration) -> Result<Box<Backend>, ConnectFailure> {
-        match self
-            .clock
-            .clone()
-            .timeout(timeout, Box::pin(self.open_untimed()))
-            .await
-        {
+        let clock = self.clock.clone();
+        let opened = async {
+            let is_shared = self.counted.is_some();
+            let mut backend = self.open_untimed().await?;
+            if is_shared {
+                backend.learn_beginning(timeout).await?;
+            }
+            Ok(backend)
+        };
+        match clock.timeout(timeout, Box::pin(opened)).await {
             Ok(opened) => opened,
             Err(_) => Err(ConnectFailure::Timeout(timeout)),
         }
@@ -224,9 +237,7 @@ impl Connect<'_> {
             capabilities,
         } = self.log_in(&mut channel).await?;
         if !is_read_in(LexMode::default(), status, greeting.is_mariadb()) {
-            return Err(ConnectFailure::Unfit(
-                "its sql_mode has ANSI_QUOTES or NO_BACKSLASH_ESCAPES, under which statements cannot be routed",
-            ));
+            return Err(ConnectFailure::Unfit(OTHER_SQL_MODE));
         }
         Ok(Box::new(Backend {
             channel,
@@ -243,7 +254,9 @@ impl Connect<'_> {
             schema: self.schema,
             names: None,
             autocommit: status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT),
-            first_autocommit: status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT),
+            has_run_init_connect: false,
+            takes_any_autocommit: false,
+            begins_with: None,
             ahead: None,
             statements: BackendStatements::default(),
             is_suspect: false,
@@ -388,7 +401,9 @@ impl Backend {
             schema: None,
             names: None,
             autocommit: true,
-            first_autocommit: true,
+            has_run_init_connect: false,
+            takes_any_autocommit: false,
+            begins_with: None,
             ahead: None,
             statements: BackendStatements::default(),
             is_suspect: false,
@@ -423,9 +438,9 @@ impl Backend {
         self.takes_attributes
     }
 
-    /// Its autocommit after a reset.
+    /// Its autocommit after a reset, by what is known of its server.
     pub(crate) fn first_autocommit(&self) -> bool {
-        self.first_autocommit
+        self.member.defaults.get().unwrap_or_default().autocommit
     }
 
     /// Notes that code ran whose text the proxy has not seen.

@@ -52,6 +52,7 @@ mod reading;
 mod refuse;
 mod refused_apps;
 mod secrets;
+mod server_defaults;
 mod server_version;
 mod session;
 mod session_handle;

@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 
 use crate::causal::Reach;
 use crate::news::News;
+use crate::server_defaults::KnownDefaults;
 
 /// A member of a hostgroup, shared by all workers and by all generations that have it unchanged.
 #[derive(Debug)]
@@ -49,6 +50,8 @@ pub(crate) struct MemberRuntime {
     version: ArcSwapOption<String>,
     /// Capabilities that its greeting did not offer; none before the first.
     lacks: AtomicU32,
+    /// How its sessions begin.
+    pub(crate) defaults: KnownDefaults,
     /// What it is known to have.
     pub(crate) reach: Reach,
     /// Where connections to its host have led.
@@ -80,6 +83,7 @@ impl MemberRuntime {
             is_cut_off: AtomicBool::new(false),
             version: ArcSwapOption::empty(),
             lacks: AtomicU32::new(0),
+            defaults: KnownDefaults::default(),
             reach: Reach::default(),
             peers: Mutex::default(),
             news: News::default(),

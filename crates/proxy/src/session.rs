@@ -46,6 +46,7 @@ mod client;
 mod commands;
 mod cursor;
 mod cursors;
+mod defaults;
 mod diagnostics;
 mod earlier;
 mod execute_parameters;

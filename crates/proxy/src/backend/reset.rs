@@ -1,7 +1,8 @@
 //! COM_RESET_CONNECTION: the session of a connection becomes as it was after the login, except for its schema.
 //!
 //! MariaDB goes back to the character set of the login; MySQL to its global one (sql/sql_parse.cc of both,
-//! COM_RESET_CONNECTION), so that SET NAMES goes along.
+//! COM_RESET_CONNECTION), so that SET NAMES goes along. MySQL's answer does not tell of autocommit and ANSI_QUOTES, so that
+//! a SET goes along which tells.
 
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
@@ -25,13 +26,17 @@ const MYSQL_RESIDUE: &[u8] = b"SELECT NOT EXISTS (SELECT 1 FROM information_sche
     /*!80011 AND CURRENT_ROLE() = 'NONE' AND NOT EXISTS (SELECT 1 FROM information_schema.RESOURCE_GROUPS \
     WHERE RESOURCE_GROUP_NAME NOT IN ('SYS_default', 'USR_default')) */";
 
+fn says_autocommit(status: StatusFlags) -> bool {
+    status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
+}
+
 /// A command of a reset that went ahead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Ahead {
     /// COM_RESET_CONNECTION
     Reset,
-    /// SET NAMES of the login
-    Names,
+    /// A SET of what the reset does not tell, or has forgotten
+    Settings,
 }
 
 impl Backend {
@@ -45,18 +50,17 @@ impl Backend {
         if outcome.status.is_some_and(|status| !self.is_read_plainly(status)) {
             return Err(BackendError::NotReset);
         }
-        self.autocommit = outcome
-            .status
-            .is_none_or(|status| status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT));
-        if let Some(text) = self.login_names()
-            && self
-                .exchange(Command::Query(text.as_bytes()))
-                .await?
-                .error
-                .is_some()
-        {
-            return Err(BackendError::NotReset);
+        let mut status = outcome.status;
+        if let Some(text) = self.settings_after() {
+            let outcome = self.exchange(Command::Query(text.as_bytes())).await?;
+            if outcome.error.is_some() {
+                return Err(BackendError::NotReset);
+            }
+            status = outcome.status;
         }
+        self.autocommit = status.is_none_or(says_autocommit);
+        self.begins_with = (self.autocommit != self.first_autocommit()).then_some(self.autocommit);
+        self.member.defaults.note_autocommit(self.autocommit);
         self.check_residue().await?;
         Ok(Ok(()))
     }
@@ -83,18 +87,26 @@ impl Backend {
     /// Servers cannot refuse it. Should one, the connection is closed before anything is read of the next answer.
     pub(crate) fn reset_ahead(&mut self) {
         self.queue(Command::ResetConnection);
-        if let Some(text) = self.login_names() {
+        if let Some(text) = self.settings_after() {
             self.queue(Command::Query(text.as_bytes()));
         }
         self.await_ahead(Ahead::Reset);
         self.forget_session();
-        self.autocommit = self.first_autocommit;
+        self.autocommit = self.first_autocommit();
     }
 
-    /// SET NAMES of the login, where a reset forgets it.
-    fn login_names(&self) -> Option<String> {
-        let names = SetNames::of_login(self.key.collation).filter(|_| !self.is_mariadb);
-        names.map(|names| names.statement())
+    /// What MySQL is sent behind a reset: its answer tells of autocommit, which it does once autocommit has been switched, it
+    /// fails under ANSI_QUOTES, and it brings back the names of the login.
+    fn settings_after(&self) -> Option<String> {
+        const REST: &str = "autocommit=1, autocommit=@@global.autocommit, sql_mode=IF(@@sql_mode LIKE '%ANSI_QUOTES%', '!', @@sql_mode)";
+        if self.is_mariadb {
+            return None;
+        }
+        let names = SetNames::of_login(self.key.collation);
+        Some(match names {
+            Some(names) => format!("{}, {REST}", names.statement()),
+            None => format!("SET {REST}"),
+        })
     }
 
     /// Reads the answer to a reset that went ahead.
@@ -102,6 +114,8 @@ impl Backend {
         if !self.is_resetting() {
             return Ok(());
         }
+        // What follows is a command of the proxy's own: no statement has run under another autocommit.
+        self.takes_any_autocommit = true;
         let clock = self.clock.clone();
         let finished = poll_fn(|cx| self.poll_reset(cx));
         match clock.timeout(PATIENCE, finished).await {
@@ -119,10 +133,12 @@ impl Backend {
     pub(crate) fn poll_reset(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), BackendError>> {
         while let Some(ahead) = self.ahead {
             ready!(self.poll_answer(cx, true, &mut |_| ()))?;
-            self.check_ahead()?;
-            match ahead {
-                Ahead::Reset if self.login_names().is_some() => self.await_ahead(Ahead::Names),
-                Ahead::Reset | Ahead::Names => self.ahead = None,
+            let is_last = self.is_mariadb || ahead == Ahead::Settings;
+            self.check_ahead(is_last)?;
+            if is_last {
+                self.ahead = None;
+            } else {
+                self.await_ahead(Ahead::Settings);
             }
         }
         Poll::Ready(Ok(()))
@@ -133,22 +149,40 @@ impl Backend {
         self.own.note_all();
         let shape = match ahead {
             Ahead::Reset => ResponseShape::Status,
-            Ahead::Names => ResponseShape::TextResults,
+            Ahead::Settings => ResponseShape::TextResults,
         };
         self.scanner.begin(shape, 1);
         self.ahead = Some(ahead);
     }
 
-    /// Checks the answer to one command of a reset.
-    fn check_ahead(&self) -> Result<(), BackendError> {
+    /// Checks the answer to one command of a reset; the last one tells of autocommit.
+    fn check_ahead(&mut self, is_last: bool) -> Result<(), BackendError> {
         let outcome = self.scanner.outcome();
-        let is_as_at_first = outcome.status.is_some_and(|status| {
-            status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT) == self.first_autocommit
-                && self.is_read_plainly(status)
-        });
-        match outcome.error.is_none() && is_as_at_first {
-            true => Ok(()),
-            false => Err(BackendError::NotReset),
+        let Some(status) = outcome.status.filter(|_| outcome.error.is_none()) else {
+            return Err(BackendError::NotReset);
+        };
+        if !self.is_read_plainly(status) {
+            return Err(BackendError::NotReset);
+        }
+        if is_last {
+            self.follow_autocommit(says_autocommit(status))?;
+        }
+        Ok(())
+    }
+
+    /// The server's global autocommit may have been changed since it was seen: other connections are taken as they are by then.
+    /// A session that has run nothing takes what its server has now; another one's statement must not run under it.
+    fn follow_autocommit(&mut self, autocommit: bool) -> Result<(), BackendError> {
+        if autocommit == self.autocommit {
+            return Ok(());
+        }
+        self.member.defaults.note_autocommit(autocommit);
+        self.autocommit = autocommit;
+        if self.takes_any_autocommit {
+            self.begins_with = Some(autocommit);
+            Ok(())
+        } else {
+            Err(BackendError::NotReset)
         }
     }
 
@@ -168,5 +202,6 @@ impl Backend {
         self.wrote_for = 0;
         self.replayed = 0;
         self.names = None;
+        self.begins_with = None;
     }
 }

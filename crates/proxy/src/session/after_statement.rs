@@ -239,6 +239,8 @@ impl Session {
         routed: &RoutedStatement<'_>,
         status: Option<StatusFlags>,
     ) -> bool {
+        self.settings.begin_with(&mut held.backend.begins_with);
+        self.settings.is_fresh = false;
         held.backend.note_status(status);
         let autocommit = held.backend.autocommit;
         let is_said = routed.set.as_deref().is_some_and(SetPlan::says_autocommit);

@@ -96,6 +96,7 @@ impl Alignment<'_> {
         }
         if is_anothers {
             self.hidden.taken_over(backend.serial);
+            backend.takes_any_autocommit = self.settings.is_fresh;
             backend.reset_ahead();
         }
         backend.last_session = self.session;
@@ -142,6 +143,7 @@ impl Alignment<'_> {
             backend.save_insert_id().await?;
             // One that was idle for long may be lost, which is told before the statement is sent.
             if backend.idle_since.elapsed() < LIKELY_ALIVE && !backend.may_outlast_reset {
+                backend.takes_any_autocommit = self.settings.is_fresh;
                 backend.reset_ahead();
             } else {
                 refused(backend.reset().await?.err())?;
@@ -234,7 +236,8 @@ impl Alignment<'_> {
         Ok(())
     }
 
-    async fn align_autocommit(&self, held: &mut Held) -> Result<(), AlignError> {
+    async fn align_autocommit(&mut self, held: &mut Held) -> Result<(), AlignError> {
+        self.settings.begin_with(&mut held.backend.begins_with);
         let autocommit = self.settings.autocommit;
         if held.backend.autocommit != autocommit {
             let text: &[u8] = if autocommit {

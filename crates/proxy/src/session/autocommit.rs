@@ -79,6 +79,7 @@ impl Session {
             // Where it is on already, SET autocommit=1 ends no transaction.
             let turns_on = autocommit && !self.settings.autocommit;
             self.settings.autocommit = autocommit;
+            self.settings.is_fresh = false;
             if turns_on && let Err(error) = self.commit_by_autocommit().await {
                 // Within XA it stays off.
                 self.settings.autocommit = false;

@@ -299,7 +299,7 @@ impl Session {
         }
     }
 
-    fn search<'a>(&'a self, requirements: &'a Requirements, random: u64) -> Search<'a> {
+    pub(super) fn search<'a>(&'a self, requirements: &'a Requirements, random: u64) -> Search<'a> {
         Search {
             worker: &self.worker,
             handle: &self.handle,

@@ -29,12 +29,17 @@ pub(super) struct Held {
 }
 
 impl Held {
-    /// A connection that nothing holds yet.
+    /// A connection that nothing holds yet but what its server has run on it.
     pub(super) fn new(hostgroup: HostgroupId, backend: Box<Backend>) -> Self {
+        let holds = if backend.has_run_init_connect {
+            Holds::OUTLASTS_RESET
+        } else {
+            Holds::empty()
+        };
         Self {
             hostgroup,
             backend,
-            holds: Holds::empty(),
+            holds,
             until: None,
         }
     }

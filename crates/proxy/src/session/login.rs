@@ -104,6 +104,7 @@ impl Session {
                 self.refuse_and_close(error, seq).await
             }
             None => {
+                self.begin_as_on_server().await;
                 // The session has done nothing yet that could be asked about.
                 let status = self.status();
                 self.client.send_ok(seq, b"", status, b"").await

@@ -17,6 +17,7 @@ impl Session {
     pub(super) async fn reset_connection(&mut self, seq: u8) -> Flow {
         let schema = self.settings.schema.take();
         self.begin_anew(schema);
+        self.begin_as_on_server().await;
         self.send_ok(seq, b"").await
     }
 

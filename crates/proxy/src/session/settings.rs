@@ -12,6 +12,7 @@ use shardwright_wire::StatusFlags;
 use super::next_transaction::NextTransaction;
 use super::set_statement::SetPlan;
 use crate::reading::Reading;
+use crate::server_defaults::ServerDefaults;
 use crate::set_names::SetNames;
 
 pub(super) struct Settings {
@@ -19,6 +20,10 @@ pub(super) struct Settings {
     /// `None`: the character set of the login.
     pub(super) names: Option<SetNames>,
     pub(super) autocommit: bool,
+    /// Autocommit is that of the server, and no server has answered a statement of the session yet.
+    pub(super) is_fresh: bool,
+    /// Defaults of the server that the client would have logged in to.
+    pub(super) defaults: ServerDefaults,
     /// `character_set_client`, as far as keys depend on it.
     pub(super) client: Encoding,
     /// `character_set_connection`.
@@ -43,6 +48,8 @@ impl Settings {
             client: encoding,
             connection: encoding,
             autocommit: true,
+            is_fresh: true,
+            defaults: ServerDefaults::default(),
             mode: LexMode::default(),
             mode_told: StatusFlags::empty(),
             next: NextTransaction::default(),
@@ -56,6 +63,13 @@ impl Settings {
     pub(super) fn ignore_space(&mut self) {
         let text = b"SET sql_mode=CONCAT(@@sql_mode,',IGNORE_SPACE')";
         self.history.push(text, &["sql_mode".to_owned()], true);
+    }
+
+    /// Takes on the autocommit that the server has come to have, unless the session has done something.
+    pub(super) fn begin_with(&mut self, autocommit: &mut Option<bool>) {
+        if let Some(autocommit) = autocommit.take().filter(|_| self.is_fresh) {
+            self.autocommit = autocommit;
+        }
     }
 
     /// How a statement of now is read.

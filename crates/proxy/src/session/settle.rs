@@ -132,7 +132,7 @@ impl Session {
 
     /// Whether every transaction of the session may be read only: then a connection that refuses a write says nothing.
     pub(super) fn is_never_asked(&self) -> bool {
-        self.settings.history.has_set("transaction_read_only")
+        self.settings.defaults.read_only || self.settings.history.has_set("transaction_read_only")
     }
 
     /// A transaction, or its end, has used the characteristics up.

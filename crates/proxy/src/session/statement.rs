@@ -151,15 +151,15 @@ impl Session {
     /// # Errors
     /// The error for the client.
     fn note_pending(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
-        let may_chain =
-            statement.transaction_end().is_some() && self.settings.history.has_set("completion_type");
+        let chains = self.settings.defaults.chains || self.settings.history.has_set("completion_type");
+        let may_chain = statement.transaction_end().is_some() && chains;
         if statement.transaction_end() == Some(TransactionEnd::Over) {
             self.next_transaction_is_used();
         }
         let noted = match may_chain && !self.pending.is_empty() {
             false => self.pending.note(statement),
             true => Err(errors::UNKNOWN.with(
-                "this session has set completion_type, by which COMMIT and ROLLBACK may begin another transaction or end the connection; the \
+                "this session has a completion_type by which COMMIT and ROLLBACK may begin another transaction or end the connection; the \
                  proxy cannot do that before the transaction's first statement with a key: end it after that statement",
             )),
         };

@@ -54,6 +54,7 @@ mod resets;
 mod roles;
 mod saved_settings;
 mod scripted;
+mod server_defaults;
 mod several;
 mod shares;
 mod sharing;

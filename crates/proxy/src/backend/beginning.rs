@@ -1,0 +1,105 @@
+//! The state of a connection after its login, as far as the answer to the login does not tell it.
+//!
+//! A server runs `init_connect` after that answer. MySQL's answer says autocommit whatever it is, and so do the answers after it
+//! until a SET of autocommit; it has no flag for ANSI_QUOTES. (Measured on MariaDB 10.11 and MySQL 9.7.)
+
+use std::borrow::Cow;
+use std::time::Duration;
+
+use shardwright_sql::LexMode;
+use shardwright_sql::set::{self, Value};
+use shardwright_wire::charset::is_lexable;
+use shardwright_wire::{Command, TextRows};
+
+use super::{Backend, BackendError, ConnectFailure};
+use crate::server_defaults::ServerDefaults;
+
+/// Who is spared `init_connect`.
+const IS_SPARED: &str = "(SELECT COUNT(*) FROM information_schema.USER_PRIVILEGES WHERE PRIVILEGE_TYPE IN ('SUPER', 'CONNECTION ADMIN', \
+    'CONNECTION_ADMIN') AND GRANTEE = CONCAT('''', REPLACE(CURRENT_USER(), '@', '''@'''), ''''))";
+
+/// Values in the order of the question.
+struct Beginning<'a>(&'a TextRows);
+
+impl Beginning<'_> {
+    fn text(&self, at: usize) -> Option<&[u8]> {
+        self.0.rows.first()?.get(at)?.as_deref()
+    }
+
+    fn is_on(&self, at: usize) -> bool {
+        self.text(at) == Some(b"1")
+    }
+}
+
+impl Backend {
+    /// Asks a connection that has just logged in how its session begins. A server that does not say, as to an account whose
+    /// password has expired, is taken at the word of its login.
+    pub(super) async fn learn_beginning(&mut self, patience: Duration) -> Result<(), ConnectFailure> {
+        let read_only = if self.is_mariadb {
+            "tx_read_only"
+        } else {
+            "transaction_read_only"
+        };
+        let question = format!(
+            "SELECT @@autocommit, @@global.autocommit, @@global.{read_only}, @@global.completion_type = 'NO_CHAIN', \
+             @@global.init_connect = '', @@character_set_client, @@sql_mode LIMIT 1"
+        );
+        let answer = self
+            .exchange_rows(question.as_bytes(), patience)
+            .await
+            .map_err(lost)?;
+        let Some(rows) = answer
+            .ok()
+            .filter(|rows| rows.rows.first().is_some_and(|row| row.len() == 7))
+        else {
+            return Ok(());
+        };
+        let beginning = Beginning(&rows);
+        let defaults = ServerDefaults {
+            autocommit: beginning.is_on(1),
+            read_only: beginning.is_on(2),
+            chains: !beginning.is_on(3),
+            has_init_connect: !beginning.is_on(4),
+        };
+        self.member.defaults.note(defaults);
+        if defaults.has_init_connect {
+            let question = format!("SELECT {IS_SPARED} LIMIT 1");
+            let spared = self.exchange_value(question.as_bytes()).await.map_err(lost)?;
+            self.has_run_init_connect = spared.is_none_or(|privileges| privileges == b"0");
+        }
+        check_reading(&beginning)?;
+        let autocommit = beginning.is_on(0);
+        if autocommit != self.autocommit {
+            let text: &[u8] = if autocommit {
+                b"SET autocommit=1"
+            } else {
+                b"SET autocommit=1, autocommit=0"
+            };
+            self.exchange(Command::Query(text)).await.map_err(lost)?;
+            self.autocommit = autocommit;
+        }
+        Ok(())
+    }
+}
+
+fn lost(error: BackendError) -> ConnectFailure {
+    match error {
+        BackendError::Io(error) => ConnectFailure::Io(error),
+        BackendError::Silent(patience) => ConnectFailure::Timeout(patience),
+        _ => ConnectFailure::Closed,
+    }
+}
+
+fn check_reading(beginning: &Beginning<'_>) -> Result<(), ConnectFailure> {
+    let charset = String::from_utf8_lossy(beginning.text(5).unwrap_or_default());
+    if !is_lexable(&charset) {
+        return Err(ConnectFailure::Unfit(
+            "its character_set_client is one in which statements cannot be read, whatever clients ask for",
+        ));
+    }
+    let modes = Cow::Borrowed(beginning.text(6).unwrap_or_default());
+    match set::lex_mode_after(&Value::Text(modes)) {
+        Ok(mode) if mode.is_same_sql_mode(LexMode::default()) => Ok(()),
+        Ok(_) | Err(_) => Err(ConnectFailure::Unfit(super::OTHER_SQL_MODE)),
+    }
+}
