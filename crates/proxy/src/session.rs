@@ -46,6 +46,7 @@ mod client;
 mod commands;
 mod cursor;
 mod cursors;
+mod default_names;
 mod defaults;
 mod diagnostics;
 mod earlier;

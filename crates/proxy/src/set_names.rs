@@ -19,6 +19,14 @@ impl SetNames {
         })
     }
 
+    /// No names that a session can have: those of a connection that must be given its session's anew.
+    pub(crate) fn none() -> Self {
+        Self {
+            charset: String::new(),
+            collation: None,
+        }
+    }
+
     /// The statement. Names consist of letters, digits and underscores, so they need no quotes.
     pub(crate) fn statement(&self) -> String {
         match &self.collation {

@@ -29,7 +29,7 @@ const NUMBERS: [ColumnType; 5] = [
     ColumnType::MYSQL_TYPE_DOUBLE,
 ];
 /// Time for an answer to a question of the proxy's own.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub(super) const PATIENCE: Duration = Duration::from_secs(60);
 /// Most bytes of a value.
 const MAX_VALUE: usize = 2048;
 
@@ -95,7 +95,7 @@ impl Session {
     }
 
     /// A connection with the session's settings, where the statement would run.
-    async fn connection_for(&mut self, statement: &Statement<'_>) -> Flow<Option<Held>> {
+    pub(super) async fn connection_for(&mut self, statement: &Statement<'_>) -> Flow<Option<Held>> {
         self.routing.note_state(&self.held, statement);
         let router = &self.login.snapshot.router;
         let Decided::Route(route) = router.dispatch(&self.view(), statement).outcome else {
@@ -141,7 +141,8 @@ fn to_be_asked(text: &[u8], mode: LexMode) -> Vec<Asked> {
         let expression = span.of(inside);
         let tokens: Vec<Token> = Lexer::new(expression, mode).significant().collect();
         let is_variable = matches!(tokens[..], [token] if token.kind == TokenKind::UserVariable);
-        let is_mode = name == "sql_mode" && tokens.iter().all(|token| is_of_modes(token, expression));
+        let is_mode = name == "sql_mode"
+            && (tokens.iter().all(|token| is_of_modes(token, expression)) || is_computed(expression, mode));
         (is_variable || is_mode).then(|| Asked {
             span: Span {
                 start: span.start + offset,
@@ -151,6 +152,18 @@ fn to_be_asked(text: &[u8], mode: LexMode) -> Vec<Asked> {
         })
     });
     asked.collect()
+}
+
+/// Whether an expression only computes: it reads no table, and runs and assigns nothing.
+fn is_computed(expression: &[u8], mode: LexMode) -> bool {
+    let question = [b"SELECT ", expression].concat();
+    let statement = Statement::new(&question, mode);
+    let shape = statement.shape();
+    shape.is_safe_read()
+        && !shape.names_table
+        && !shape.has_subquery
+        && !shape.executable_comment
+        && !shape.several
 }
 
 /// Whether a token can stand in an expression that makes a list of modes of others, and does nothing else.
@@ -205,10 +218,27 @@ fn literal(rows: &TextRows) -> Option<Vec<u8>> {
     if value.len() > MAX_VALUE || !value.iter().all(is_plain) {
         return None;
     }
-    Some(match is_number {
-        true => value.to_vec(),
-        false => [b"'", value, b"'"].concat(),
-    })
+    if !is_number {
+        return Some([b"'", value, b"'"].concat());
+    }
+    Some([value, suffix_of(kind, value)].concat())
+}
+
+/// What keeps a number of its type where it is written like an integer.
+fn suffix_of(kind: u8, value: &[u8]) -> &'static [u8] {
+    const DOUBLE: u8 = ColumnType::MYSQL_TYPE_DOUBLE as u8;
+    const DECIMALS: [u8; 2] = [
+        ColumnType::MYSQL_TYPE_NEWDECIMAL as u8,
+        ColumnType::MYSQL_TYPE_DECIMAL as u8,
+    ];
+    let is_integer = value.iter().all(|byte| byte.is_ascii_digit() || *byte == b'-');
+    if is_integer && kind == DOUBLE {
+        b"e0"
+    } else if is_integer && DECIMALS.contains(&kind) {
+        b"."
+    } else {
+        b""
+    }
 }
 
 #[cfg(test)]

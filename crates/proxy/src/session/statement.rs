@@ -73,7 +73,12 @@ impl Session {
     }
 
     async fn set_opened(&mut self, statement: &Statement<'_>, query: &Query<'_>) -> Flow {
-        let Some(text) = self.with_values(statement).await? else {
+        let text = match Box::pin(self.with_default_names(statement)).await? {
+            Some(Err(error)) => return self.refuse(query.frame.next_seq(), error).await,
+            Some(Ok(text)) => Some(text),
+            None => self.with_values(statement).await?,
+        };
+        let Some(text) = text else {
             return self.decide_and_run(statement, query).await;
         };
         let statement = Statement::new(&text, self.mode());

@@ -23,7 +23,7 @@ pub(super) fn unroutable(statement: &Statement<'_>) -> Option<MysqlError> {
             "several statements in one text: the client has not asked for that (CLIENT_MULTI_STATEMENTS, COM_SET_OPTION), or the text cannot be split",
         )),
         StatementClass::Other if sets_how_to_read(statement) => Some(errors::PARSE.with(
-            "SET STATEMENT must not change sql_mode or the character set: the proxy cannot read the statement then",
+            "SET STATEMENT must not change sql_mode for EXECUTE and PREPARE, nor the character set: the proxy could not read their texts; set sql_mode for the session",
         )),
         _ => None,
     }
@@ -66,7 +66,8 @@ pub(super) fn is_comment_only(statement: &Statement<'_>) -> bool {
             .any(|token| is_comment(token.kind) && token.terminated)
 }
 
-/// MariaDB's `SET STATEMENT … FOR …` with what decides how the rest is read.
+/// MariaDB's `SET STATEMENT … FOR …` with what decides how texts are read. MariaDB reads the statement itself in the mode of the
+/// session, and a text that it runs in the mode that it sets.
 fn sets_how_to_read(statement: &Statement<'_>) -> bool {
     let mut found = words(statement);
     let mut is_next = |word: &str| {
@@ -77,10 +78,16 @@ fn sets_how_to_read(statement: &Statement<'_>) -> bool {
     if !(is_next("SET") && is_next("STATEMENT")) {
         return false;
     }
-    found.any(|word| {
+    let (mut sets_mode, mut runs_text) = (false, false);
+    for word in found {
         let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
-        is("sql_mode") || is("character_set_client") || is("collation_connection")
-    })
+        if is("character_set_client") || is("collation_connection") {
+            return true;
+        }
+        sets_mode |= is("sql_mode");
+        runs_text |= is("EXECUTE") || is("PREPARE");
+    }
+    sets_mode && runs_text
 }
 
 /// A statement that consists of one executable comment: `/*!40101 SET … */`.

@@ -55,6 +55,7 @@ mod roles;
 mod saved_settings;
 mod scripted;
 mod server_defaults;
+mod set_forms;
 mod several;
 mod shares;
 mod sharing;
