@@ -73,8 +73,10 @@ pub fn decide<'a>(
         },
     };
     let is_answered = matches!(outcome, Outcome::Answer { .. } | Outcome::DeferBegin);
+    // A transaction may have begun on a server when its end is executed.
+    let is_prepared_here = prepared::is_text(statement) || statement.transaction_end().is_some();
     let outcome = match statement.command() {
-        SentAs::Prepare if engine.refuses_session_changes && is_answered && !prepared::is_text(statement) => {
+        SentAs::Prepare if engine.refuses_session_changes && is_answered && !is_prepared_here => {
             Outcome::Reject(prepared::not_preparable())
         }
         _ => outcome,

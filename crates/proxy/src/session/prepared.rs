@@ -115,6 +115,10 @@ impl Session {
             Outcome::Reject(rejection) => return self.reject(seq, &rejection).await,
             _ if prepared::is_text(&statement) => return self.prepare_here(&text, None, seq).await,
             Outcome::Route(route) => route,
+            // The end of a transaction that no server knows of yet.
+            Outcome::Answer { .. } if statement.transaction_end().is_some() => {
+                return self.prepare_here(&text, None, seq).await;
+            }
             Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin => {
                 return self.refuse(seq, not_preparable()).await;
             }

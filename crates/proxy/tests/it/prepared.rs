@@ -156,3 +156,32 @@ fn statements_of_a_session_are_limited() {
     drop(client);
     shardwright_testkit::eventually(PATIENCE, || value(&mut direct, "SELECT 1") == "1");
 }
+
+#[test]
+fn the_end_of_a_transaction_is_prepared_before_its_first_key_and_after() {
+    let proxy = crate::maps::tenants("prepared_ends");
+    let mut direct = crate::support::server().root().unwrap();
+    for end in [
+        "COMMIT",
+        "ROLLBACK",
+        "COMMIT AND NO CHAIN",
+        "/* c */ ROLLBACK WORK",
+    ] {
+        direct.query_drop("BEGIN").unwrap();
+        let expected = direct.exec_drop(end, ()).map_err(|error| error.to_string());
+        for first in [None, Some("UPDATE /* tenant=1 */ t SET who = who + 1")] {
+            let mut client = proxy.connect(Some("prepared_ends"));
+            client.query_drop("BEGIN").unwrap();
+            let prepared = client.prep(end).map_err(|error| error.to_string());
+            if let Some(update) = first {
+                client.query_drop(update).unwrap();
+            }
+            let answer =
+                prepared.and_then(|end| client.exec_drop(end, ()).map_err(|error| error.to_string()));
+            assert_eq!(answer, expected, "{end} after {first:?}");
+        }
+    }
+    // COMMIT has kept its update, ROLLBACK has not.
+    let mut client = proxy.connect(Some("prepared_ends"));
+    assert_eq!(value(&mut client, "SELECT /* tenant=1 */ who FROM t"), "3");
+}
