@@ -2,6 +2,7 @@
 //!
 //! Positions in the tree are byte offsets: every token stands on line 1 in column offset + 1.
 
+mod grouped_tables;
 mod modifiers;
 
 use std::rc::Rc;
@@ -11,6 +12,7 @@ use sqlparser::dialect::MySqlDialect;
 use sqlparser::parser::Parser;
 use sqlparser::tokenizer::{Location, Span as TreeSpan, Token as TreeToken, TokenWithSpan};
 
+use self::grouped_tables::GroupedTables;
 use crate::class::{StatementClass, classify};
 use crate::key_value::{KeyValue, Parameters};
 use crate::lex::{LexMode, Lexer, Span, Token, TokenKind, difference, identifier, string_value};
@@ -192,14 +194,19 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The tokens as the parser knows them. It does not know LOCK IN SHARE MODE, INTO @a, `a MOD b`, SOUNDS LIKE, and `UPDATE a,
-    /// b`; it takes modifiers such as IGNORE for names. What is left out says nothing about rows.
+    /// The tokens as the parser knows them. It does not know LOCK IN SHARE MODE, INTO @a, `a MOD b`, SOUNDS LIKE, tables in
+    /// parentheses, and `UPDATE a, b`; it takes modifiers such as IGNORE for names. What is left out says nothing about rows.
     fn tree_tokens(&self) -> Result<Vec<TokenWithSpan>, String> {
         let mut tree = Vec::with_capacity(self.tokens.len());
         let mut is_before_set = self.class == StatementClass::Update;
         let (mut at, mut depth) = (0, 0_usize);
         let verb = self.verb();
         while let Some(token) = self.tokens.get(at) {
+            if let Some(group) = self.grouped_tables(at) {
+                self.push_grouped(&group, &mut tree)?;
+                at = group.end;
+                continue;
+            }
             match token.kind {
                 TokenKind::LeftParen => depth += 1,
                 TokenKind::RightParen => depth = depth.saturating_sub(1),
@@ -228,13 +235,7 @@ impl<'a> Reading<'a> {
             }
             let is_call = self.is_kind(at + 1, TokenKind::LeftParen);
             match token.kind {
-                TokenKind::Comma if is_before_set && depth == 0 => {
-                    let word = |raw| TokenWithSpan {
-                        token: word(raw),
-                        span: tree_span(token.span),
-                    };
-                    tree.extend([word("CROSS"), word("JOIN")]);
-                }
+                TokenKind::Comma if is_before_set && depth == 0 => tree.extend(cross_join(token)),
                 TokenKind::Word if !is_call && self.is_word(at, "MOD") => tree.push(TokenWithSpan {
                     token: TreeToken::Mod,
                     span: tree_span(token.span),
@@ -252,6 +253,30 @@ impl<'a> Reading<'a> {
             }
         }
         Ok(tree)
+    }
+
+    /// Tables that stand in parentheses, without those around one table.
+    fn push_grouped(&self, group: &GroupedTables, tree: &mut Vec<TokenWithSpan>) -> Result<(), String> {
+        let is_list = group.tables.len() > 1;
+        let first = &self.tokens[group.tables[0].start];
+        if is_list {
+            tree.push(TokenWithSpan {
+                token: TreeToken::LParen,
+                span: tree_span(first.span),
+            });
+        }
+        for (number, table) in group.tables.iter().enumerate() {
+            if number > 0 {
+                tree.extend(cross_join(&self.tokens[table.start]));
+            }
+            for token in &self.tokens[table.clone()] {
+                tree.push(self.tree_token(token)?);
+            }
+        }
+        if is_list {
+            tree.push(self.tree_token(&self.tokens[group.end - 1])?);
+        }
+        Ok(())
     }
 
     /// Whether SOUNDS is the first word of an operator here. To the tree, `a LIKE b` is the same.
@@ -361,6 +386,14 @@ fn tree_span(span: Span) -> TreeSpan {
         start: at(span.start),
         end: at(span.end),
     }
+}
+
+/// What a comma between tables is.
+fn cross_join(comma: &Token) -> [TokenWithSpan; 2] {
+    ["CROSS", "JOIN"].map(|raw| TokenWithSpan {
+        token: word(raw),
+        span: tree_span(comma.span),
+    })
 }
 
 fn word(raw: &str) -> TreeToken {

@@ -11,6 +11,7 @@ use super::checkout_error::CheckoutError;
 use super::earlier::is_question;
 use super::forward::Transmission;
 use super::held::Held;
+use super::holds::{Ending, Holds};
 use super::named_locks::lock_names;
 use super::opened_comments::open_comments;
 use super::place::Place;
@@ -125,8 +126,9 @@ impl Session {
         let seq = query.frame.next_seq();
         match decided {
             Decided::Route(route) => self.run_routed(statement, &route, set, query).await,
-            Decided::Reject(rejection) => match self.destination_of_question(statement, &rejection) {
+            Decided::Reject(rejection) => match self.destination_without_key(statement, &rejection) {
                 Some(route) => self.run_routed(statement, &route, set, query).await,
+                None if self.unlocks_nothing(statement, &rejection) => self.send_ok(seq, b"").await,
                 None => self.reject(seq, &rejection).await,
             },
             Decided::Answer { message } => self.answer_control(statement, message, seq).await,
@@ -174,15 +176,37 @@ impl Session {
         noted
     }
 
-    /// Where a question about an earlier statement goes, if this is one, and only its key is missing.
-    fn destination_of_question(
+    /// Where a statement goes whose key alone is missing: UNLOCK TABLES to the locks, a question about an earlier statement to the
+    /// place of that.
+    fn destination_without_key(
         &self,
         statement: &Statement<'_>,
         rejection: &Rejection,
     ) -> Option<Destination> {
         let is_missing_key = rejection.refusal == Some(Refusal::MissingKey);
+        if is_missing_key && ending(statement, false) == Ending::TableLocks {
+            return self
+                .hostgroup_of_locks()
+                .map(|locks| Destination::plain(locks, false));
+        }
         let previous = self.diagnostics.previous().filter(|_| is_missing_key)?;
         (asks(statement) && is_question(statement)).then(|| Destination::plain(previous, false))
+    }
+
+    /// The only hostgroup where the session holds table locks.
+    fn hostgroup_of_locks(&self) -> Option<HostgroupId> {
+        let mut locks = self.held.hostgroups_with(Holds::TABLE_LOCKS);
+        locks.next().filter(|_| locks.next().is_none())
+    }
+
+    /// UNLOCK TABLES without a key, in a session that has locked none, nor has run code that may have.
+    fn unlocks_nothing(&self, statement: &Statement<'_>, rejection: &Rejection) -> bool {
+        let mut may_have_locks = self
+            .held
+            .hostgroups_with(Holds::TABLE_LOCKS | Holds::UNKNOWN_CODE);
+        rejection.refusal == Some(Refusal::MissingKey)
+            && ending(statement, false) == Ending::TableLocks
+            && may_have_locks.next().is_none()
     }
 
     async fn run_routed(

@@ -44,6 +44,7 @@ mod maps;
 mod on_mysql;
 mod own_values;
 mod pauses;
+mod plain_forms;
 mod prepared;
 mod prompt_errors;
 mod proxied;

@@ -249,6 +249,20 @@ fn plain_forms_are_placed() {
             "SELECT n FROM City a LEFT JOIN (Country b JOIN City c ON b.Continent=c.Continent) ON a.Continent=b.Continent WHERE a.Continent='Asia'",
             "Asia",
         ),
+        ("SELECT n FROM (City a) WHERE a.Continent='Asia'", "Asia"),
+        ("SELECT n FROM ((City)) WHERE Continent='Asia'", "Asia"),
+        (
+            "SELECT n FROM (City a, (Country AS b, City)) WHERE a.Continent='Asia' AND b.Continent='Asia' AND City.Continent='Asia'",
+            "Asia",
+        ),
+        (
+            "SELECT n FROM City a LEFT JOIN (Country b) ON a.Continent=b.Continent WHERE a.Continent='Asia'",
+            "Asia",
+        ),
+        (
+            "SELECT n FROM City a LEFT JOIN (Country b, City c) ON b.Continent=a.Continent AND c.Continent=a.Continent WHERE a.Continent='Asia'",
+            "Asia",
+        ),
         (
             "SELECT n FROM City WHERE LEFT(n, 1)='a' AND Continent='Asia' AND RIGHT(n, 1)='b'",
             "Asia",
@@ -288,6 +302,13 @@ fn what_stands_around_a_predicate_hides_it() {
         "INSERT INTO City (n, Continent) SELECT n, Continent FROM City WHERE Continent='Asia' GROUP BY Continent, n WITH ROLLUP",
         "TABLE City",
         "SELECT 1 UNION TABLE City",
+        // Each table in parentheses needs its key.
+        "SELECT n FROM (City a, Country b) WHERE a.Continent='Asia'",
+        "SELECT n FROM City a LEFT JOIN (Country b, City c) ON b.Continent=a.Continent WHERE a.Continent='Asia'",
+        "SELECT n FROM (City a) JOIN (Country b) WHERE a.Continent='Asia'",
+        "DELETE FROM City WHERE Continent='Asia' AND n IN (SELECT n FROM (Country))",
+        // A comma binds looser than a join.
+        "SELECT n FROM (City a, Country b RIGHT JOIN City c ON b.Continent='Asia') WHERE a.Continent='Asia' AND c.Continent='Asia'",
     ] {
         for in_shards in [InShards::Present, InShards::Absent] {
             let found = answer(statement, Some("world"), in_shards);
