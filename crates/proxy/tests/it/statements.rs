@@ -143,7 +143,11 @@ fn what_cannot_be_routed_is_refused_and_the_session_goes_on() {
         ("SET time_zone = '+00:00' /*!80000 , sql_mode = 'ANSI' */", 1064),
         ("SET time_zone = '+00:00' /*!, sql_mode = 'ORACLE' */", 1231),
         ("SET time_zone = '+00:00' /*!40101 , NAMES gbk */", 1115),
-        ("SET STATEMENT sql_mode='ANSI_QUOTES' FOR SELECT 1", 1064),
+        (
+            "SET STATEMENT sql_mode='ANSI_QUOTES' FOR EXECUTE IMMEDIATE 'SELECT 1'",
+            1064,
+        ),
+        ("SET STATEMENT character_set_client=latin1 FOR SELECT 1", 1064),
         ("", 1065),
         (" ; ", 1065),
     ] {
