@@ -10,6 +10,8 @@ bitflags::bitflags! {
         const READ_ONLY = 1 << 2;
         const CHAINS = 1 << 3;
         const INIT_CONNECT = 1 << 4;
+        const UNTRACKED_SCHEMA = 1 << 5;
+        const UNTRACKED_AUTOCOMMIT = 1 << 6;
     }
 }
 
@@ -23,6 +25,10 @@ pub(crate) struct ServerDefaults {
     pub(crate) chains: bool,
     /// The server runs an `init_connect` for those whom no privilege spares it.
     pub(crate) has_init_connect: bool,
+    /// Clients that can be told of changes are told of that of their schema.
+    pub(crate) tracks_schema: bool,
+    /// And of that of autocommit.
+    pub(crate) tracks_autocommit: bool,
 }
 
 impl Default for ServerDefaults {
@@ -33,6 +39,8 @@ impl Default for ServerDefaults {
             read_only: false,
             chains: false,
             has_init_connect: false,
+            tracks_schema: true,
+            tracks_autocommit: true,
         }
     }
 }
@@ -50,6 +58,8 @@ impl KnownDefaults {
             read_only: bits.contains(Bits::READ_ONLY),
             chains: bits.contains(Bits::CHAINS),
             has_init_connect: bits.contains(Bits::INIT_CONNECT),
+            tracks_schema: !bits.contains(Bits::UNTRACKED_SCHEMA),
+            tracks_autocommit: !bits.contains(Bits::UNTRACKED_AUTOCOMMIT),
         })
     }
 
@@ -59,6 +69,8 @@ impl KnownDefaults {
         bits.set(Bits::READ_ONLY, defaults.read_only);
         bits.set(Bits::CHAINS, defaults.chains);
         bits.set(Bits::INIT_CONNECT, defaults.has_init_connect);
+        bits.set(Bits::UNTRACKED_SCHEMA, !defaults.tracks_schema);
+        bits.set(Bits::UNTRACKED_AUTOCOMMIT, !defaults.tracks_autocommit);
         self.0.store(bits.bits(), Ordering::Relaxed);
     }
 

@@ -54,6 +54,7 @@ mod execute_parameters;
 mod fate;
 mod forward;
 mod found_rows;
+mod global_variables;
 mod held;
 mod hidden_mode;
 mod hidden_variables;

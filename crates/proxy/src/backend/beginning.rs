@@ -42,7 +42,9 @@ impl Backend {
         };
         let question = format!(
             "SELECT @@autocommit, @@global.autocommit, @@global.{read_only}, @@global.completion_type = 'NO_CHAIN', \
-             @@global.init_connect = '', @@character_set_client, @@sql_mode LIMIT 1"
+             @@global.init_connect = '', @@character_set_client, @@sql_mode, @@global.session_track_schema, \
+             FIND_IN_SET('autocommit', @@global.session_track_system_variables) > 0 OR \
+             @@global.session_track_system_variables = '*' LIMIT 1"
         );
         let answer = self
             .exchange_rows(question.as_bytes(), patience)
@@ -50,7 +52,7 @@ impl Backend {
             .map_err(lost)?;
         let Some(rows) = answer
             .ok()
-            .filter(|rows| rows.rows.first().is_some_and(|row| row.len() == 7))
+            .filter(|rows| rows.rows.first().is_some_and(|row| row.len() == 9))
         else {
             return Ok(());
         };
@@ -60,6 +62,8 @@ impl Backend {
             read_only: beginning.is_on(2),
             chains: !beginning.is_on(3),
             has_init_connect: !beginning.is_on(4),
+            tracks_schema: beginning.is_on(7),
+            tracks_autocommit: beginning.is_on(8),
         };
         self.member.defaults.note(defaults);
         if defaults.has_init_connect {

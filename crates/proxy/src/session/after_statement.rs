@@ -323,6 +323,12 @@ impl Session {
         self.settings.take_charsets(plan);
         self.note_set_of_transaction(held, plan.next_transaction, plan.defaults);
         self.settings.wait_timeout = plan.wait_timeout.or(self.settings.wait_timeout);
+        if plan.is_global {
+            self.settings.global_on = Some(held.hostgroup);
+        }
+        if let Some(tracks_schema) = plan.tracks_schema {
+            self.settings.defaults.tracks_schema = tracks_schema;
+        }
         let history = &mut self.settings.history;
         if plan.left == SetLeft::Replayable {
             history.push(text, &plan.variables, plan.supersedes());

@@ -90,16 +90,16 @@ impl Session {
             name: b"autocommit",
             value: if autocommit { b"ON" } else { b"OFF" },
         });
-        // Which variables a client is told of is itself a variable.
-        let is_tracked = !self.settings.history.has_set("session_track_system_variables");
-        let change = change.filter(|_| is_tracked);
+        let change = change.filter(|_| self.settings.defaults.tracks_autocommit);
         self.send_changed(seq, change.as_slice()).await
     }
 
     /// Whether a SET that the proxy could keep is sent to a server, which tells the client the character sets by their
-    /// full names.
+    /// full names, and autocommit if the session has set to be told of it.
     fn is_told_by_server(&self, plan: &SetPlan) -> bool {
-        self.client.tracks_session() && plan.names.is_some() && self.pending.is_empty()
+        let has_set = || self.settings.history.has_set("session_track_system_variables");
+        let is_told = plan.names.is_some() || (plan.autocommit.is_some() && has_set());
+        self.client.tracks_session() && is_told && self.pending.is_empty()
     }
 
     /// Turning autocommit on commits: connections that have it off, or a transaction, hear of it at once.

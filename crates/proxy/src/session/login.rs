@@ -7,7 +7,7 @@ use shardwright_rules::Encoding;
 use shardwright_sql::Servers;
 use shardwright_wire::auth::Scramble;
 use shardwright_wire::charset::{UTF8MB4_GENERAL_CI, charset_of_collation, is_lexable};
-use shardwright_wire::{CapabilityFlags, Greeting, MysqlError, ServerLogin, errors};
+use shardwright_wire::{CapabilityFlags, Greeting, MysqlError, ServerLogin, SessionChange, errors};
 
 use tokio::time::Instant;
 
@@ -107,7 +107,14 @@ impl Session {
                 self.begin_as_on_server().await;
                 // The session has done nothing yet that could be asked about.
                 let status = self.status();
-                self.client.send_ok(seq, b"", status, b"").await
+                let mut changes = Vec::new();
+                if let Some(schema) = &self.settings.schema
+                    && self.client.tracks_session()
+                    && self.settings.defaults.tracks_schema
+                {
+                    SessionChange::Schema(schema.as_bytes()).encode(&mut changes);
+                }
+                self.client.send_ok(seq, b"", status, &changes).await
             }
         }
     }

@@ -280,6 +280,7 @@ impl Session {
         let mut routed = self.routed_statement(statement, route, None);
         routed.parameters = Some(&execution.parameters);
         self.follow_next_transaction(&mut routed);
+        self.follow_set_global(&mut routed);
         let _passage = match is_let_through(&routed.besides.effects) {
             true => None,
             false => match Box::pin(self.admit(&routed, seq)).await? {

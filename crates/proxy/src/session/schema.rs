@@ -36,8 +36,9 @@ impl Session {
             return self.refuse(seq, error).await;
         }
         self.settings.schema = Some(schema.clone());
-        self.send_changed(seq, &[SessionChange::Schema(schema.as_bytes())])
-            .await
+        let change = SessionChange::Schema(schema.as_bytes());
+        let change = Some(change).filter(|_| self.settings.defaults.tracks_schema);
+        self.send_changed(seq, change.as_slice()).await
     }
 
     /// COM_INIT_DB: decided like USE.

@@ -69,6 +69,8 @@ pub(crate) struct SetPlan {
     pub(crate) is_relative: bool,
     /// `wait_timeout` after it: the time for which the client may be silent, where it is said in the text. None: as it was.
     pub(crate) wait_timeout: Option<Duration>,
+    /// Whether the client is told of its schema after it, where it sets that in the text.
+    pub(crate) tracks_schema: Option<bool>,
     /// It changes the server, not the session.
     pub(crate) is_global: bool,
     /// It sets what COM_RESET_CONNECTION does not undo, or what the proxy cannot tell from that.
@@ -307,6 +309,7 @@ impl SetPlan {
             }
             "tx_isolation" | "transaction_isolation" => self.defaults.isolation = true,
             "tx_read_only" | "transaction_read_only" => self.defaults.access = true,
+            "session_track_schema" => self.tracks_schema = value.switch(),
             "wait_timeout" => {
                 if let Value::Number(seconds) = value {
                     self.wait_timeout = seconds_of(seconds);

@@ -4,7 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 
-use shardwright_rules::Encoding;
+use shardwright_rules::{Encoding, HostgroupId};
 use shardwright_sql::LexMode;
 use shardwright_sql::lex::reads_alike;
 use shardwright_wire::StatusFlags;
@@ -22,6 +22,8 @@ pub(super) struct Settings {
     pub(super) autocommit: bool,
     /// Autocommit is that of the server, and no server has answered a statement of the session yet.
     pub(super) is_fresh: bool,
+    /// Where the session has set a variable of a server, which others may not have alike.
+    pub(super) global_on: Option<HostgroupId>,
     /// Defaults of the server that the client would have logged in to.
     pub(super) defaults: ServerDefaults,
     /// `character_set_client`, as far as keys depend on it.
@@ -49,6 +51,7 @@ impl Settings {
             connection: encoding,
             autocommit: true,
             is_fresh: true,
+            global_on: None,
             defaults: ServerDefaults::default(),
             mode: LexMode::default(),
             mode_told: StatusFlags::empty(),

@@ -230,6 +230,7 @@ impl Session {
         }
         let mut routed = self.routed_statement(statement, route, set);
         self.follow_next_transaction(&mut routed);
+        self.follow_set_global(&mut routed);
         let other_text = self.sent_text(statement, routed.besides);
         let own_frame = other_text.map(|sent| Box::new(query.frame_of(&sent)));
         let query = query.within(own_frame.as_deref().unwrap_or(query.frame));

@@ -63,8 +63,18 @@ impl RawClient {
 
     /// With these capabilities beside those that are required.
     pub(crate) fn log_in_with(address: SocketAddr, capabilities: CapabilityFlags) -> Self {
+        Self::log_in_to(address, capabilities, None).0
+    }
+
+    /// Into a schema; also the payload of the answer.
+    pub(crate) fn log_in_to(
+        address: SocketAddr,
+        capabilities: CapabilityFlags,
+        schema: Option<&str>,
+    ) -> (Self, Vec<u8>) {
         let mut credentials = credentials();
         credentials.capabilities |= capabilities;
+        credentials.database = schema.map(Into::into);
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut client = Self { stream };
@@ -74,7 +84,7 @@ impl RawClient {
         loop {
             let packet = client.whole_packet().unwrap();
             match login.on_payload(&packet[4..]).unwrap() {
-                ClientStep::Ready { .. } => return client,
+                ClientStep::Ready { .. } => return (client, packet[4..].to_vec()),
                 ClientStep::Send(answer) => client.send(packet[3].wrapping_add(1), &answer),
                 ClientStep::Wait => {}
             }

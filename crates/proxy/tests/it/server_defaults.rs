@@ -2,11 +2,16 @@
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
+use shardwright_rules::Role;
 use shardwright_testkit::{ClientOptions, MariaDb, Options, eventually};
+use shardwright_wire::CapabilityFlags;
 
 use crate::leaks::one_connection;
+use crate::raw::RawClient;
 use crate::resets::{OWN, VALUES, try_text};
-use crate::support::{PASSWORD, PATIENCE, Setup, TestProxy, USER, create_users, start, try_value, value};
+use crate::support::{
+    PASSWORD, PATIENCE, Setup, TestProxy, USER, create_users, member, start, try_value, value,
+};
 
 /// A server of the test's own, with a table.
 fn own_server() -> MariaDb {
@@ -281,4 +286,95 @@ fn every_session_has_what_init_connect_has_set() {
             }
         }
     }
+}
+
+#[test]
+fn the_answer_to_a_login_tells_what_that_of_the_server_tells() {
+    let server = own_server();
+    for setting in [
+        "SET GLOBAL session_track_schema=1",
+        "SET GLOBAL session_track_schema=0",
+        "SET GLOBAL session_track_schema=1; SET GLOBAL session_track_system_variables=''",
+        "SET GLOBAL session_track_system_variables='*'",
+    ] {
+        // MySQL numbers its statements then.
+        if server.flavour().is_mysql() && setting.ends_with("'*'") {
+            continue;
+        }
+        server.run(setting).unwrap();
+        let proxy = proxy_of(&server);
+        for (schema, capabilities) in [
+            (None, CapabilityFlags::CLIENT_SESSION_TRACK),
+            (Some("t"), CapabilityFlags::CLIENT_SESSION_TRACK),
+            (Some("t"), CapabilityFlags::empty()),
+        ] {
+            let both = [server.address(), proxy.running().listen_address()].map(|address| {
+                let (mut client, login) = RawClient::log_in_to(address, capabilities, schema);
+                let texts: [&[u8]; 3] = [b"\x03SET autocommit=0", b"\x03SET autocommit=1", b"\x02t"];
+                let answers = texts.map(|text| {
+                    client.send(0, text);
+                    client.packet().unwrap()
+                });
+                (login, answers)
+            });
+            assert_eq!(both[0], both[1], "{setting} {schema:?} {capabilities:?}");
+        }
+    }
+}
+
+#[test]
+fn a_global_variable_is_read_where_the_session_has_set_it() {
+    let servers = [own_server(), own_server()];
+    let ports = [servers[0].port(), servers[1].port()];
+    let proxy = start(&Setup {
+        port: ports[0],
+        configuration: Box::new(move |configuration| {
+            // Hostgroup 20 reads beside hostgroup 10.
+            let mut group = configuration.hostgroups.pop().unwrap();
+            configuration.clusters.truncate(1);
+            configuration.clusters[0].reader = Some(group.id);
+            group.cluster = configuration.clusters[0].address.clone();
+            group.role = Role::Reader;
+            group.members[0] = member("a", ports[1], 20);
+            configuration.hostgroups.push(group);
+        }),
+        ..Setup::default()
+    });
+    let reads = [
+        "SELECT /* b */ @@global.max_connect_errors",
+        "SELECT /* b */ @@max_connect_errors",
+        "SHOW /* b */ GLOBAL VARIABLES LIKE 'max_connect_errors'",
+    ];
+    let ends_in = |client: &mut Conn, sql: &str| try_text(client, sql).rsplit(' ').next().map(str::to_owned);
+    let (mut client, mut other) = (proxy.connect(None), proxy.connect(None));
+    let first = value(&mut other, reads[0]);
+    client.query_drop("SET GLOBAL max_connect_errors=777").unwrap();
+    for sql in reads {
+        assert_eq!(ends_in(&mut client, sql).as_deref(), Some("777"), "{sql}");
+        assert_eq!(ends_in(&mut other, sql), Some(first.clone()), "{sql}");
+        let prepared = client.exec_first::<mysql::Row, _, _>(sql, ()).unwrap().unwrap();
+        assert!(crate::support::text_of(&prepared).ends_with("777"), "{sql}");
+    }
+    assert_eq!(value(&mut client, "SELECT /* b */ @@port"), ports[0].to_string());
+    assert_eq!(value(&mut client, "SELECT /* b */ COUNT(*) FROM t.x"), "0");
+}
+
+#[test]
+fn a_user_without_a_password_logs_in() {
+    let server = own_server();
+    server.create_user("open", "", Some("SELECT ON *.*")).unwrap();
+    let proxy = start(&Setup {
+        port: server.port(),
+        configuration: Box::new(|configuration| {
+            configuration.users[1].name = "open".into();
+            configuration.users[1].password = None;
+        }),
+        ..Setup::default()
+    });
+    let mut client = proxy.try_connect("open", "", None).unwrap();
+    assert_eq!(
+        value(&mut client, "SELECT SUBSTRING_INDEX(CURRENT_USER(), '@', 1)"),
+        "open"
+    );
+    assert!(proxy.try_connect("open", "a", None).is_err());
 }
