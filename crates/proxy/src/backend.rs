@@ -440,7 +440,7 @@ impl Backend {
 
     /// Its autocommit after a reset, by what is known of its server.
     pub(crate) fn first_autocommit(&self) -> bool {
-        self.member.defaults.get().unwrap_or_default().autocommit
+        self.member.defaults.get().unwrap_or_default().autocommit()
     }
 
     /// Notes that code ran whose text the proxy has not seen.

@@ -57,16 +57,19 @@ impl Backend {
             return Ok(());
         };
         let beginning = Beginning(&rows);
-        let defaults = ServerDefaults {
-            autocommit: beginning.is_on(1),
-            read_only: beginning.is_on(2),
-            chains: !beginning.is_on(3),
-            has_init_connect: !beginning.is_on(4),
-            tracks_schema: beginning.is_on(7),
-            tracks_autocommit: beginning.is_on(8),
-        };
+        let mut defaults = ServerDefaults::empty();
+        for (flag, is_set) in [
+            (ServerDefaults::AUTOCOMMIT, beginning.is_on(1)),
+            (ServerDefaults::READ_ONLY, beginning.is_on(2)),
+            (ServerDefaults::CHAINS, !beginning.is_on(3)),
+            (ServerDefaults::INIT_CONNECT, !beginning.is_on(4)),
+            (ServerDefaults::TRACKS_SCHEMA, beginning.is_on(7)),
+            (ServerDefaults::TRACKS_AUTOCOMMIT, beginning.is_on(8)),
+        ] {
+            defaults.set(flag, is_set);
+        }
         self.member.defaults.note(defaults);
-        if defaults.has_init_connect {
+        if defaults.contains(ServerDefaults::INIT_CONNECT) {
             let question = format!("SELECT {IS_SPARED} LIMIT 1");
             let spared = self.exchange_value(question.as_bytes()).await.map_err(lost)?;
             self.has_run_init_connect = spared.is_none_or(|privileges| privileges == b"0");

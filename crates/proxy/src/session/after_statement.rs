@@ -17,6 +17,7 @@ use crate::backend::{Backend, BackendError, OwnCommands};
 use crate::insert_id::Loss;
 use crate::kill::connection_killed;
 use crate::reading::{TOLD, is_read_in};
+use crate::server_defaults::ServerDefaults;
 use crate::stats::{Sample, bump};
 
 /// What a server said of a statement.
@@ -322,12 +323,15 @@ impl Session {
         }
         self.settings.take_charsets(plan);
         self.note_set_of_transaction(held, plan.next_transaction, plan.defaults);
-        self.settings.wait_timeout = plan.wait_timeout.or(self.settings.wait_timeout);
+        if let Some(timeout) = plan.wait_timeout {
+            self.settings.wait_timeout_s = Some(u32::try_from(timeout.as_secs()).unwrap_or(u32::MAX));
+        }
         if plan.is_global {
             self.settings.global_on = Some(held.hostgroup);
         }
         if let Some(tracks_schema) = plan.tracks_schema {
-            self.settings.defaults.tracks_schema = tracks_schema;
+            let defaults = &mut self.settings.defaults;
+            defaults.set(ServerDefaults::TRACKS_SCHEMA, tracks_schema);
         }
         let history = &mut self.settings.history;
         if plan.left == SetLeft::Replayable {

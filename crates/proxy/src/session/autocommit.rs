@@ -9,6 +9,7 @@ use super::holds::{Holds, SetLeft};
 use super::set_statement::SetPlan;
 use super::statement_words::{mentions, rejected};
 use super::{Flow, Session};
+use crate::server_defaults::ServerDefaults;
 
 impl Session {
     /// Reads a SET statement; `None` for other statements.
@@ -90,7 +91,7 @@ impl Session {
             name: b"autocommit",
             value: if autocommit { b"ON" } else { b"OFF" },
         });
-        let change = change.filter(|_| self.settings.defaults.tracks_autocommit);
+        let change = change.filter(|_| self.settings.defaults.contains(ServerDefaults::TRACKS_AUTOCOMMIT));
         self.send_changed(seq, change.as_slice()).await
     }
 

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::Session;
 use super::requirements::Requirements;
+use crate::server_defaults::ServerDefaults;
 
 /// Time for the first connection to a server whose defaults nobody knows. A client whose server does not answer gets its
 /// login all the same.
@@ -18,11 +19,11 @@ impl Session {
             return;
         };
         let known = writer.defaults.get();
-        if known.is_none_or(|defaults| defaults.has_init_connect) {
+        if known.is_none_or(|defaults| defaults.contains(ServerDefaults::INIT_CONNECT)) {
             self.look_at_server().await;
         } else if let Some(defaults) = known {
             self.settings.defaults = defaults;
-            self.settings.autocommit = defaults.autocommit;
+            self.settings.autocommit = defaults.autocommit();
         }
     }
 
@@ -42,7 +43,7 @@ impl Session {
         };
         if let Some(defaults) = backend.member.defaults.get() {
             self.settings.defaults = defaults;
-            self.settings.autocommit = defaults.autocommit;
+            self.settings.autocommit = defaults.autocommit();
             if backend.has_run_init_connect {
                 self.settings.autocommit = backend.autocommit;
             }

@@ -18,6 +18,7 @@ use crate::channel::Channel;
 use crate::half_open::{LoginPermit, Origin};
 use crate::listen_address::{ListenAddress, Peer};
 use crate::permit::Permit;
+use crate::server_defaults::ServerDefaults;
 use crate::shared::Phase;
 use crate::snapshot::{Snapshot, UserEntry};
 use crate::stats::bump;
@@ -110,7 +111,7 @@ impl Session {
                 let mut changes = Vec::new();
                 if let Some(schema) = &self.settings.schema
                     && self.client.tracks_session()
-                    && self.settings.defaults.tracks_schema
+                    && self.settings.defaults.contains(ServerDefaults::TRACKS_SCHEMA)
                 {
                     SessionChange::Schema(schema.as_bytes()).encode(&mut changes);
                 }

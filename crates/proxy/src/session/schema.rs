@@ -12,6 +12,7 @@ use super::login::schema_name;
 use super::query::Query;
 use super::{Flow, Session};
 use crate::channel::Frame;
+use crate::server_defaults::ServerDefaults;
 
 impl Session {
     /// `USE name`
@@ -37,7 +38,7 @@ impl Session {
         }
         self.settings.schema = Some(schema.clone());
         let change = SessionChange::Schema(schema.as_bytes());
-        let change = Some(change).filter(|_| self.settings.defaults.tracks_schema);
+        let change = Some(change).filter(|_| self.settings.defaults.contains(ServerDefaults::TRACKS_SCHEMA));
         self.send_changed(seq, change.as_slice()).await
     }
 

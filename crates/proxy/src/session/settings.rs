@@ -2,7 +2,6 @@
 
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
 
 use shardwright_rules::{Encoding, HostgroupId};
 use shardwright_sql::LexMode;
@@ -35,8 +34,8 @@ pub(super) struct Settings {
     /// What the server's status tells of that.
     pub(super) mode_told: StatusFlags,
     pub(super) next: NextTransaction,
-    /// The session's `wait_timeout`, where it has set one.
-    pub(super) wait_timeout: Option<Duration>,
+    /// The session's `wait_timeout` in seconds, where it has set one.
+    pub(super) wait_timeout_s: Option<u32>,
     /// Other variables.
     pub(super) history: SetHistory,
 }
@@ -56,7 +55,7 @@ impl Settings {
             mode: LexMode::default(),
             mode_told: StatusFlags::empty(),
             next: NextTransaction::default(),
-            wait_timeout: None,
+            wait_timeout_s: None,
             history: SetHistory::default(),
         }
     }

@@ -12,6 +12,7 @@ use super::requirements::Requirements;
 use super::routed::RoutedStatement;
 use crate::backend::BackendError;
 use crate::characteristics::{Characteristics, SessionDefaults};
+use crate::server_defaults::ServerDefaults;
 
 /// ER_CANT_EXECUTE_IN_READ_ONLY_TRANSACTION
 const READ_ONLY: u16 = 1792;
@@ -132,7 +133,8 @@ impl Session {
 
     /// Whether every transaction of the session may be read only: then a connection that refuses a write says nothing.
     pub(super) fn is_never_asked(&self) -> bool {
-        self.settings.defaults.read_only || self.settings.history.has_set("transaction_read_only")
+        self.settings.defaults.contains(ServerDefaults::READ_ONLY)
+            || self.settings.history.has_set("transaction_read_only")
     }
 
     /// A transaction, or its end, has used the characteristics up.

@@ -27,6 +27,7 @@ use super::statement_words::{
 };
 use super::throttled::is_let_through;
 use super::{Flow, Session};
+use crate::server_defaults::ServerDefaults;
 
 impl Session {
     /// COM_QUERY.
@@ -158,7 +159,8 @@ impl Session {
     /// # Errors
     /// The error for the client.
     fn note_pending(&mut self, statement: &Statement<'_>) -> Result<(), MysqlError> {
-        let chains = self.settings.defaults.chains || self.settings.history.has_set("completion_type");
+        let chains = self.settings.defaults.contains(ServerDefaults::CHAINS)
+            || self.settings.history.has_set("completion_type");
         let may_chain = statement.transaction_end().is_some() && chains;
         if statement.transaction_end() == Some(TransactionEnd::Over) {
             self.next_transaction_is_used();
@@ -382,15 +384,10 @@ impl Session {
         if !withheld.is_empty() && routed.statement.shape().is_safe_read() {
             withheld.check(routed.read()).map_err(CheckoutError::Refused)?;
         }
-        let found = match routed.besides.effects.causal {
-            true => Box::pin(self.check_out_caught_up(&routed.requirements)).await,
-            false => wait_for!(self.check_out(&routed.requirements)),
-        };
-        let mut held = match found {
-            Err(error) if routed.may_be_for_output() => {
-                Box::pin(self.check_out_for_output(routed, error)).await?
-            }
-            found => found?,
+        let mut held = if routed.besides.effects.causal || routed.may_be_for_output() {
+            Box::pin(self.check_out_seldom(routed)).await?
+        } else {
+            wait_for!(self.check_out(&routed.requirements))?
         };
         if self.is_confirmed(&held, routed) {
             return Ok(held);
@@ -401,6 +398,19 @@ impl Session {
                 self.return_unused(held, &error);
                 Err(error)
             }
+        }
+    }
+
+    /// The same for a read that waits for a reader, and for a CALL that may give its arguments values.
+    async fn check_out_seldom(&mut self, routed: &RoutedStatement<'_>) -> Result<Held, CheckoutError> {
+        let found = if routed.besides.effects.causal {
+            self.check_out_caught_up(&routed.requirements).await
+        } else {
+            self.check_out(&routed.requirements).await
+        };
+        match found {
+            Err(error) if routed.may_be_for_output() => self.check_out_for_output(routed, error).await,
+            found => found,
         }
     }
 

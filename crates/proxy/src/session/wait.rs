@@ -2,7 +2,7 @@
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use shardwright_wire::{MysqlError, errors};
 
@@ -29,7 +29,8 @@ impl Session {
         self.handle
             .occupy_only(self.held.hostgroups_with(Holds::UNFINISHED));
         let limit = self.worker.shared.limits.idle_timeout;
-        let idle_for = self.settings.wait_timeout.map_or(limit, |own| own.min(limit));
+        let own_s = self.settings.wait_timeout_s;
+        let idle_for = own_s.map_or(limit, |own_s| Duration::from_secs(own_s.into()).min(limit));
         let began = self.answered_at.take().unwrap_or_else(Instant::now);
         let mut now = Some(began);
         let woken = poll_fn(|cx| self.poll_command(cx, began + idle_for, now.take())).await;
