@@ -10,7 +10,7 @@ use shardwright_sql::comment::{CommentKey, comments, values_in};
 use shardwright_sql::digest::digest_into;
 use shardwright_sql::skim::Comments;
 use shardwright_sql::{
-    Digest, DigestOptions, LexMode, Lexer, ReadHazards, Shape, Skim, StatementClass, Token,
+    Digest, DigestOptions, LexMode, Lexer, ReadHazards, Shape, Skim, StatementClass, Token, TokenKind,
 };
 
 use crate::{Encoding, KeyValue, KnownText, NamePattern, Names, PendingKind, SentAs, StatementKind};
@@ -321,7 +321,18 @@ impl<'a> Statement<'a> {
         } else {
             ReadHazards::NONE
         };
-        self.shape().read_hazards.without(opened).is_empty()
+        self.shape().read_hazards.without(opened).is_empty() && !self.may_hide_words()
+    }
+
+    /// 0xA0 is a blank to servers in latin1 and its kin, 0xFF in cp852, cp866 and keybcs2, and both are letters to the lexer: it would
+    /// see one word in `FOR` and `UPDATE` with such a blank between them.
+    fn may_hide_words(&self) -> bool {
+        let has_other_blank = |bytes: &[u8]| bytes.iter().any(|byte| matches!(byte, 0xA0 | 0xFF));
+        self.encoding == Encoding::Ascii
+            && has_other_blank(self.text)
+            && self
+                .tokens()
+                .any(|token| token.kind == TokenKind::Word && has_other_blank(token.span.of(self.text)))
     }
 
     /// Whether the statement names one of these tables and none of their exceptions, as `table` or `schema.table`. One

@@ -13,6 +13,7 @@ mod alike;
 mod apply;
 mod authentication;
 mod autocommit;
+mod blanks;
 mod bound_keys;
 mod causal;
 mod causal_trials;
