@@ -67,8 +67,7 @@ impl<'a> Execution<'a> {
         {
             prepared.types = types.into();
         }
-        let is_typed = prepared.types.len() == 2 * usize::from(prepared.parameters);
-        let types = match is_typed {
+        let types = match prepared.types.len() == 2 * usize::from(prepared.parameters) {
             true => Some(prepared.types.clone()),
             false => parameters.types_of_nulls(prepared.parameters).map(Rc::from),
         };
@@ -103,8 +102,7 @@ impl Session {
         if is_kill || is_comment_only(&statement) {
             return self.prepare_here(&text, None, seq).await;
         }
-        let error = unroutable(&statement).or_else(|| self.file_not_taken(&statement));
-        if let Some(error) = error {
+        if let Some(error) = unroutable(&statement).or_else(|| self.file_not_taken(&statement)) {
             return self.refuse(seq, error).await;
         }
         if let Some(question) = self.question(&statement, None) {
