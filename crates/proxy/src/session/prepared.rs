@@ -12,12 +12,12 @@ use super::diagnostics::Answer;
 use super::execute_parameters::{ExecuteParameters, Executed, wrong_arguments};
 use super::forward::Transmission;
 use super::held::Held;
-use super::prepared_errors::{read_otherwise, unknown};
+use super::prepared_errors::{not_preparable, read_otherwise, unknown};
 use super::questions::Rows;
 use super::repeat::{Patience, Relayed, Repeats};
 use super::requirements::Requirements;
 use super::routed::RoutedStatement;
-use super::statement_words::{is_comment_only, other_packets, rejected, unroutable};
+use super::statement_words::{is_comment_only, other_packets, unroutable};
 use super::statements::{Circumstances, Decided, LongData, SessionStatement};
 use super::throttled::is_let_through;
 use super::{Flow, Session};
@@ -493,8 +493,4 @@ impl Session {
 fn is_never_prepared(statement: &Statement<'_>) -> bool {
     let is_prepared = matches!(statement.class(), StatementClass::Set | StatementClass::Kill);
     is_comment_only(statement) || (prepared::is_text(statement) && !is_prepared)
-}
-
-fn not_preparable() -> MysqlError {
-    rejected(&prepared::not_preparable())
 }

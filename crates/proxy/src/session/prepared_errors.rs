@@ -1,6 +1,9 @@
 //! Errors for prepared statements.
 
+use shardwright_rules::prepared;
 use shardwright_wire::{MysqlError, errors};
+
+use super::statement_words::rejected;
 
 pub(super) fn unknown(id: u32, function: &str) -> MysqlError {
     errors::UNKNOWN_STMT_HANDLER.with(format_args!(
@@ -13,4 +16,9 @@ pub(super) fn read_otherwise() -> MysqlError {
         "Prepared statement needs to be re-prepared: the session has changed its sql_mode or character set since, and the \
          connection on which it was prepared is not the session's any more",
     )
+}
+
+/// A statement that MySQL does not prepare.
+pub(super) fn not_preparable() -> MysqlError {
+    rejected(&prepared::not_preparable())
 }
