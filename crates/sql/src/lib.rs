@@ -17,6 +17,7 @@ pub mod dynamic;
 mod functions;
 mod key_value;
 pub mod lex;
+pub mod names;
 mod parse;
 pub mod rewrite;
 pub mod schema;

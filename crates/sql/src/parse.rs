@@ -16,6 +16,7 @@ use self::grouped_tables::GroupedTables;
 use crate::class::{StatementClass, classify};
 use crate::key_value::{KeyValue, Parameters};
 use crate::lex::{LexMode, Lexer, Span, Token, TokenKind, difference, identifier, string_value};
+use crate::names::folded;
 
 /// Statements with more tokens are not looked into: 24 bytes each.
 const MAX_TOKENS: usize = 8_000_000;
@@ -374,7 +375,7 @@ pub(crate) fn offset(location: Location) -> Option<usize> {
 
 pub(crate) fn same_but_for_case(name: &[u8], wanted: &str) -> bool {
     name.eq_ignore_ascii_case(wanted.as_bytes())
-        || (!name.is_ascii() && String::from_utf8_lossy(name).to_lowercase() == wanted.to_lowercase())
+        || (!(name.is_ascii() && wanted.is_ascii()) && folded(name) == folded(wanted.as_bytes()))
 }
 
 fn tree_span(span: Span) -> TreeSpan {

@@ -242,3 +242,43 @@ fn a_schema_is_logical_only_to_whom_the_map_applies() {
     let mut client = proxy.connect(Some("maps_apply"));
     assert_eq!(value(&mut client, "SELECT /* tenant=1 */ who FROM t"), "1");
 }
+
+/// A session in the schema of one shard, with keys of another on the same server.
+#[test]
+fn names_without_a_schema_are_of_the_shard_or_refused() {
+    let proxy = tenants("maps_own");
+    for shard in [1, 2] {
+        let function = format!("CREATE FUNCTION maps_own_{shard}.who() RETURNS INT RETURN {shard}");
+        server().run(function).unwrap();
+    }
+    let mut client = proxy.connect(Some("maps_own_2"));
+    for sql in [
+        "SELECT /* tenant=1 */ who FROM t",
+        "SELECT /* tenant=1 */ a.who FROM maps_own.t a JOIN t b USING (id)",
+        "SELECT /* tenant=1 */ 1 WHERE EXISTS (SELECT 1 FROM t)",
+        "WITH c AS (SELECT * FROM t) SELECT /* tenant=1 */ who FROM c",
+        "UPDATE /* tenant=1 */ t SET who = 9",
+        "INSERT /* tenant=1 */ INTO t VALUES (9, 9)",
+        "DELETE /* tenant=1 */ FROM t",
+        "SELECT /* tenant=1 */ who()",
+        "CALL /* tenant=1 */ p()",
+        "TRUNCATE /* tenant=1 */ t",
+    ] {
+        let (_, message) = error(&mut client, sql);
+        assert!(message.starts_with("SW355: "), "{sql}: {message}");
+        assert!(
+            message.contains("(maps_own_1)") && message.contains("maps_own_2"),
+            "{sql}: {message}"
+        );
+        let prepared = client.prep(sql);
+        assert!(prepared.is_err(), "{sql}");
+    }
+    for (sql, who) in [
+        ("SELECT /* tenant=2 */ who FROM t", "2"),
+        ("SELECT /* tenant=1 */ who FROM maps_own.t", "1"),
+        ("SELECT /* tenant=1 */ 5", "5"),
+        ("SELECT /* tenant=2 */ who()", "2"),
+    ] {
+        assert_eq!(value(&mut client, sql), who, "{sql}");
+    }
+}

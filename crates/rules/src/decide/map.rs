@@ -165,6 +165,7 @@ fn on_shard_of<'a>(
     } = match place {
         Ok(place) => place,
         Err(cluster) => {
+            schemas::check_of_no_shard(index, rule, step, evaluation)?;
             if let Some(column) = &keys.column {
                 let assumed = assumed(step, None, column, evaluation);
                 evaluation.assumed.extend(assumed);

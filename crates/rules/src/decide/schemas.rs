@@ -2,7 +2,8 @@
 
 use std::borrow::Cow;
 
-use shardwright_sql::{StatementClass, schema};
+use shardwright_sql::names::folded;
+use shardwright_sql::{SessionEffects, StatementClass, schema};
 
 use crate::decide::Index;
 use crate::decide::evaluation::Evaluation;
@@ -21,7 +22,8 @@ pub(super) fn check(
     if shard.schema.is_none() && templates(step).next().is_none() {
         return Ok(());
     }
-    let own = evaluation.schema.unwrap_or("the session's schema");
+    let own = shard.schema.as_deref().or(evaluation.schema);
+    let own = own.unwrap_or("the session's schema");
     let refuse = |what: &str| {
         let what = format!(
             "the statement belongs to shard {} ({own}) and {what}",
@@ -39,12 +41,65 @@ pub(super) fn check(
             return Err(refuse(&format!("names {name}, which is another shard's schema")));
         }
     }
+    if let Some(session) = evaluation.schema
+        && shard.schema.as_deref() != Some(session)
+        && step.logical_schema.as_deref() != Some(session)
+        && is_of_another(index, step, evaluation, session, shard)
+        && is_within_schema(step, evaluation)
+    {
+        return Err(refuse(&format!(
+            "its names without a schema mean {session}, which is another shard's schema"
+        )));
+    }
     match named.unseen {
         Some(why) => Err(refuse(&format!(
             "may name another shard's schema, as {why}; send what it runs as a statement of its own"
         ))),
         None => Ok(()),
     }
+}
+
+/// Refuses a statement with a key of no shard that means a shard's tables all the same.
+pub(super) fn check_of_no_shard(
+    index: &impl Index,
+    rule: &Rule,
+    step: &MapStep,
+    evaluation: &Evaluation<'_>,
+) -> Result<(), Refused> {
+    let refuse = |what: &str| {
+        let what = format!("the statement's key is of no shard and {what}");
+        Err(refused_because(&rule.address, Refusal::OtherShardsSchema, &what))
+    };
+    if names_a_shard(index, step, evaluation) {
+        return refuse("it names a shard's schema");
+    }
+    match evaluation.schema {
+        Some(session)
+            if step.logical_schema.as_deref() != Some(session)
+                && shard_of(index, step, evaluation, session).is_some()
+                && is_within_schema(step, evaluation) =>
+        {
+            refuse(&format!(
+                "its names without a schema mean {session}, which is a shard's schema"
+            ))
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Whether what the statement does depends on the session's schema: it may name a table, or run code, without one.
+fn is_within_schema(step: &MapStep, evaluation: &Evaluation<'_>) -> bool {
+    let statement = evaluation.statement;
+    let logical = step.logical_schema.as_deref().unwrap_or_default();
+    let is_placed = schema::place(
+        statement.text(),
+        statement.mode(),
+        logical,
+        Some(logical),
+        logical,
+        schema::Unqualified::Reject,
+    );
+    is_placed.is_err() || statement.shape().effects.intersects(SessionEffects::UNKNOWN)
 }
 
 fn templates(step: &MapStep) -> impl Iterator<Item = &KeyTemplate> {
@@ -83,7 +138,7 @@ fn is_of_another(
     if let Some(owner) = shard_of(index, step, evaluation, name) {
         return is_other(owner);
     }
-    let lower = name.to_lowercase();
+    let lower = folded(name.as_bytes());
     lower != name && shard_of(index, step, evaluation, &lower).is_some_and(is_other)
 }
 

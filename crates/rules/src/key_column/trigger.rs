@@ -1,6 +1,7 @@
 //! Whether the body of a trigger may assign a column of the new row.
 
 use shardwright_sql::lex::identifier;
+use shardwright_sql::names::folded;
 use shardwright_sql::{LexMode, Lexer, Token, TokenKind};
 
 /// Words behind which `NEW.column = …` is a comparison.
@@ -45,7 +46,7 @@ pub fn sets_column(body: &[u8], column: &str) -> bool {
 }
 
 fn is_same(name: &[u8], column: &str) -> bool {
-    String::from_utf8_lossy(name).to_lowercase() == column.to_lowercase()
+    folded(name) == folded(column.as_bytes())
 }
 
 #[cfg(test)]

@@ -10,6 +10,7 @@ use super::{
 use crate::class::{Shape, StatementClass};
 use crate::dynamic;
 use crate::lex::{LexMode, Lexer, Token, TokenKind, identifier};
+use crate::names::folded;
 use crate::parse::{Reading, same_but_for_case};
 use crate::rewrite::Edit;
 use crate::schema;
@@ -74,8 +75,7 @@ fn session_is_logical(question: &ColumnQuestion<'_>) -> bool {
 }
 
 fn contains(bytes: &[u8], name: &str) -> bool {
-    let lower = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase();
-    lower(bytes).contains(&lower(name.as_bytes()))
+    folded(bytes).contains(&folded(name.as_bytes()))
 }
 
 fn decide_reading(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Result<ColumnAnswer, String> {

@@ -1,5 +1,7 @@
 //! Comparing and writing names of schemas.
 
+use crate::names::folded;
+
 /// How a name in a statement relates to a wanted schema.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Naming {
@@ -14,10 +16,9 @@ pub enum Naming {
 impl Naming {
     /// Compares `name` with `wanted`.
     pub fn of(name: &[u8], wanted: &str) -> Self {
-        let lower = |bytes: &[u8]| String::from_utf8_lossy(bytes).to_lowercase();
         if name == wanted.as_bytes() {
             Naming::Same
-        } else if lower(name) == lower(wanted.as_bytes()) {
+        } else if folded(name) == folded(wanted.as_bytes()) {
             Naming::SameButForCase
         } else {
             Naming::Other

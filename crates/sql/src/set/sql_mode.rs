@@ -54,6 +54,10 @@ pub fn lex_mode_after(value: &Value<'_>) -> Result<LexMode, UnknownMode> {
 }
 
 fn of_list(list: &[u8]) -> Result<LexMode, UnknownMode> {
+    // MySQL finds modes without regard to accents.
+    if !list.is_ascii() {
+        return Err(UnknownMode::Undecided);
+    }
     let names = || list.split(|&b| b == b',').map(<[u8]>::trim_ascii);
     of_modes(|(mode, ..)| names().any(|name| name.eq_ignore_ascii_case(mode.as_bytes())))
 }
