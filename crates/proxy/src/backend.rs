@@ -145,6 +145,8 @@ pub(crate) struct Backend {
     /// The command of a reset that was sent or queued, and whose answer was not read.
     ahead: Option<Ahead>,
     pub(crate) statements: BackendStatements,
+    /// A reset has left the schema, and set `character_set_database` to what the server has.
+    pub(crate) has_forgotten_schema: bool,
     /// Code ran on it that may have changed how statements are to be read.
     pub(crate) is_suspect: bool,
     /// Code ran on it that may have set what a reset does not undo.
@@ -259,6 +261,7 @@ impl Connect<'_> {
             begins_with: None,
             ahead: None,
             statements: BackendStatements::default(),
+            has_forgotten_schema: false,
             is_suspect: false,
             may_outlast_reset: false,
             is_utf8: false,
@@ -406,6 +409,7 @@ impl Backend {
             begins_with: None,
             ahead: None,
             statements: BackendStatements::default(),
+            has_forgotten_schema: false,
             is_suspect: false,
             may_outlast_reset: false,
             is_utf8: false,

@@ -96,6 +96,7 @@ mod several;
 mod statement;
 mod statement_words;
 mod statements;
+mod system_variables;
 mod throttled;
 mod try_out;
 mod variables;

@@ -130,6 +130,8 @@ codes! {
     NET_ERROR_ON_WRITE = 1160, b"08S01";
     /// Writing to the connection took too long.
     NET_WRITE_INTERRUPTED = 1161, b"08S01";
+    /// No variable has this name.
+    UNKNOWN_SYSTEM_VARIABLE = 1193, b"HY000";
     /// A lock was not granted in time.
     LOCK_WAIT_TIMEOUT = 1205, b"HY000";
     /// The arguments do not fit.

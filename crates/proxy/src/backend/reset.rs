@@ -194,6 +194,7 @@ impl Backend {
     /// What a reset does to what is known of the connection.
     fn forget_session(&mut self) {
         self.statements = BackendStatements::default();
+        self.has_forgotten_schema = self.schema.is_some();
         self.is_suspect = false;
         self.is_utf8 = false;
         self.may_have_warnings = false;

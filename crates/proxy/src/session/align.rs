@@ -51,6 +51,7 @@ pub(super) struct Alignment<'a> {
 struct StateOf<'a> {
     names: &'a Option<SetNames>,
     replayed: u64,
+    has_forgotten_schema: bool,
     is_suspect: bool,
     autocommit: bool,
     next_transaction: Option<Characteristics>,
@@ -61,6 +62,7 @@ impl<'a> StateOf<'a> {
         Self {
             names: &backend.names,
             replayed: backend.replayed,
+            has_forgotten_schema: backend.has_forgotten_schema,
             is_suspect: backend.is_suspect,
             autocommit: backend.autocommit,
             next_transaction: backend.next_transaction,
@@ -72,6 +74,7 @@ impl<'a> StateOf<'a> {
         Self {
             names: &None,
             replayed: 0,
+            has_forgotten_schema: true,
             is_suspect: false,
             autocommit: backend.first_autocommit(),
             next_transaction: None,
@@ -110,7 +113,7 @@ impl Alignment<'_> {
 
     fn is_in_state(&self, backend: &Backend, state: &StateOf<'_>) -> bool {
         let (settings, requirements) = (&*self.settings, self.requirements);
-        self.has_schema(backend)
+        self.has_schema(backend, state.has_forgotten_schema)
             && *state.names == settings.names
             && settings.history.since(state.replayed).next().is_none()
             && (!state.is_suspect || requirements.is_question)
@@ -185,13 +188,16 @@ impl Alignment<'_> {
         Ok(())
     }
 
-    fn has_schema(&self, backend: &Backend) -> bool {
+    fn has_schema(&self, backend: &Backend, has_forgotten: bool) -> bool {
         let requirements = self.requirements;
-        backend.schema == requirements.schema || requirements.any_schema || requirements.needs_no_schema
+        let is_there = !(has_forgotten && requirements.reads_schema_charset);
+        (backend.schema == requirements.schema && is_there)
+            || requirements.any_schema
+            || requirements.needs_no_schema
     }
 
     async fn align_schema(&self, backend: &mut Backend) -> Result<(), AlignError> {
-        if self.has_schema(backend) {
+        if self.has_schema(backend, backend.has_forgotten_schema) {
             return Ok(());
         }
         let Some(schema) = &self.requirements.schema else {
@@ -199,6 +205,7 @@ impl Alignment<'_> {
         };
         refused(backend.exchange(Command::InitDb(schema.as_bytes())).await?.error)?;
         backend.schema = Some(schema.clone());
+        backend.has_forgotten_schema = false;
         backend.key.has_schema = true;
         Ok(())
     }

@@ -59,6 +59,8 @@ pub(super) struct Requirements {
     pub(super) asks_insert_id: bool,
     /// It runs code that may read it, or user variables.
     pub(super) runs_unseen_code: bool,
+    /// It may read `character_set_database`, which is that of the session's schema.
+    pub(super) reads_schema_charset: bool,
     /// Connections of the session that it is about; seldom any.
     pub(super) own: Option<Box<OwnConnections>>,
     /// It reads `@@in_transaction`.
@@ -126,6 +128,7 @@ impl Requirements {
             insert_id: false,
             asks_insert_id: false,
             runs_unseen_code: false,
+            reads_schema_charset: false,
             in_transaction: false,
             opens: false,
             begins: false,
@@ -149,6 +152,7 @@ impl Requirements {
             insert_id: false,
             asks_insert_id: false,
             runs_unseen_code: false,
+            reads_schema_charset: false,
             own: None,
             in_transaction: false,
             opens: false,

@@ -10,6 +10,7 @@ use shardwright_wire::{MysqlError, errors};
 
 use super::holds::SetLeft;
 use super::statement_words::ExecutableComment;
+use super::system_variables::beyond_ascii;
 use crate::characteristics::{Characteristics, SessionDefaults};
 use crate::set_names::SetNames;
 
@@ -203,6 +204,11 @@ impl SetPlan {
     }
 
     fn take(&mut self, item: &SetItem<'_>) -> Result<(), MysqlError> {
+        if let SetItem::Variable { name, .. } = item
+            && !name.is_ascii()
+        {
+            return Err(beyond_ascii(name));
+        }
         match item {
             SetItem::Names {
                 charset: Some(charset),

@@ -23,7 +23,7 @@ use super::routed::RoutedStatement;
 use super::set_statement::SetPlan;
 use super::statement_words::{
     asks, asks_insert_id, ending, is_comment_only, kill_text, may_leave_id, mentions, other_packets,
-    unroutable,
+    reads_schema_charset, unroutable,
 };
 use super::throttled::is_let_through;
 use super::{Flow, Session};
@@ -347,6 +347,8 @@ impl Session {
             insert_id: asks_id || may_leave_id(shape),
             asks_insert_id: asks_id,
             runs_unseen_code: shape.effects.intersects(SessionEffects::UNKNOWN),
+            reads_schema_charset: reads_schema_charset(statement)
+                || self.settings.history.has_set("character set"),
             own: OwnConnections::of(earlier, lock_names(statement)),
             in_transaction: shape.effects.intersects(SessionEffects::READS_SESSION)
                 && mentions(statement.text(), b"IN_TRANSACTION"),

@@ -7,6 +7,7 @@ use shardwright_wire::{MysqlError, errors};
 use super::asked::Asked;
 use super::bodies::is_compound;
 use super::holds::Ending;
+use super::system_variables::first_beyond_ascii;
 
 /// The oldest server: what a comment with a later version says is not executed by all. (MariaDB leaves out what is for
 /// MySQL 5.7 and later.)
@@ -25,7 +26,28 @@ pub(super) fn unroutable(statement: &Statement<'_>) -> Option<MysqlError> {
         StatementClass::Other if sets_how_to_read(statement) => Some(errors::PARSE.with(
             "SET STATEMENT must not change sql_mode for EXECUTE and PREPARE, nor the character set: the proxy could not read their texts; set sql_mode for the session",
         )),
-        _ => None,
+        _ => first_beyond_ascii(statement),
+    }
+}
+
+/// Whether it may read `character_set_database`, the character set of the session's schema: files are read in it, routines store it,
+/// SET CHARACTER SET takes it on.
+pub(super) fn reads_schema_charset(statement: &Statement<'_>) -> bool {
+    use StatementClass as C;
+    let shape = statement.shape();
+    let mentions_any = |names: &[&str]| {
+        let text = statement.text();
+        names.iter().any(|name| mentions(text, name.as_bytes()))
+    };
+    match shape.class {
+        C::Load | C::Ddl | C::Call => true,
+        C::Set => mentions_any(&["character", "charset", "collation"]),
+        C::Show => mentions_any(&["variables"]),
+        _ if shape.effects.intersects(SessionEffects::UNKNOWN) => true,
+        _ => {
+            shape.effects.intersects(SessionEffects::READS_SYSTEM_VARIABLE)
+                && mentions_any(&["character_set_database", "collation_database"])
+        }
     }
 }
 

@@ -127,6 +127,7 @@ async fn enter(backend: &mut Backend, schema: &Arc<str>) -> Flow<Option<MysqlErr
     })?;
     if outcome.error.is_none() {
         backend.schema = Some(schema.clone());
+        backend.has_forgotten_schema = false;
         backend.key.has_schema = true;
     }
     Ok(outcome.error)

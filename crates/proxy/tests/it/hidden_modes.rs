@@ -149,3 +149,32 @@ fn a_piece_that_does_not_fit_fails_its_execution_alone() {
     );
     assert_eq!(found, answers_to_pieces(server().address()));
 }
+
+/// MySQL finds variables without regard to accents; MariaDB has none of these names.
+#[test]
+fn names_of_variables_are_in_ascii() {
+    let proxy = start(&Setup::default());
+    let mut client = proxy.connect(None);
+    for sql in [
+        "SET sql_möde = 'ANSI_QUOTES'",
+        "SET time_zone = '+00:00', SESSION `sql_möde` = ''",
+        "SET @@session.character_set_clïent = gbk",
+        "SET GLOBAL optimizer_träce = 'enabled=on'",
+        "SET autocommït = 0",
+        "/*!40101 SET sql_möde = 'ANSI_QUOTES' */",
+        "/*! SET @@sql_möde = 'ANSI_QUOTES' */",
+        "SELECT @@ïdentity",
+        "SELECT @@session.`warnïng_count`",
+        "SELECT /*! @@last_insert_ïd */ 1",
+    ] {
+        let (code, message) = error(&mut client, sql);
+        assert_eq!(code, 1193, "{sql}: {message}");
+    }
+    assert_eq!(error(&mut client, "SET sql_mode = 'ANSI_QÜOTES'").0, 1231);
+    // Texts and other names may have any letter.
+    client.query_drop("SET @ö = 'ö'").unwrap();
+    assert_eq!(
+        crate::support::value(&mut client, "SELECT 'user@@exämple' /* @@ä */"),
+        "user@@exämple"
+    );
+}

@@ -9,7 +9,7 @@ use mysql::prelude::Queryable;
 use shardwright_testkit::{MariaDb, Options, poll_until};
 
 use crate::leaks::one_connection;
-use crate::support::{Setup, create_users, start, text_of, value};
+use crate::support::{Setup, create_users, server, start, text_of, value};
 
 /// Variables that differ between connections, or from one statement to the next.
 pub(crate) const OWN: [&str; 7] = [
@@ -437,4 +437,42 @@ fn what_a_reset_leaves_is_listed() {
 #[test]
 fn what_a_reset_leaves_reaches_no_other_session() {
     nothing_that_outlasts_a_reset_is_seen();
+}
+
+/// A reset leaves the schema, and forgets its character set, in which servers read files and which routines keep.
+#[test]
+fn a_pooled_connection_has_the_character_set_of_its_schema() {
+    let name = "resets_charset";
+    server()
+        .run(format!(
+            "DROP DATABASE IF EXISTS {name}; CREATE DATABASE {name} CHARACTER SET cp1250; USE {name}; \
+             CREATE PROCEDURE asks() SELECT @@character_set_database"
+        ))
+        .unwrap();
+    let proxy = start(&Setup {
+        options: Box::new(|options| options.workers = std::num::NonZeroUsize::new(1)),
+        ..Setup::default()
+    });
+    for sql in [
+        "SELECT @@character_set_database",
+        "SELECT @@character_set_database",
+        "SELECT LEFT(@@collation_database, 6)",
+        "CALL asks()",
+    ] {
+        let mut client = proxy.connect(Some(name));
+        assert_eq!(value(&mut client, sql), "cp1250", "{sql}");
+        client.query_drop("SELECT 1").unwrap();
+        drop(client);
+        proxy.settle();
+    }
+    let mut client = proxy.connect(Some(name));
+    client
+        .query_drop("CREATE FUNCTION keeps(a VARCHAR(9)) RETURNS VARCHAR(9) DETERMINISTIC RETURN a")
+        .unwrap();
+    assert_eq!(value(&mut client, "SELECT CHARSET(keeps('a'))"), "cp1250");
+    drop(client);
+    proxy.settle();
+    let mut client = proxy.connect(Some(name));
+    client.query_drop("SET CHARACTER SET latin1").unwrap();
+    assert_eq!(value(&mut client, "SELECT CHARSET('a')"), "cp1250");
 }
