@@ -20,7 +20,7 @@ pub struct Outcome {
     pub warnings: u16,
     /// Results in the response, the last included.
     pub results: u32,
-    /// Columns of the last result set.
+    /// Columns of the last result set; 65,535 stands for more, too.
     pub columns: u16,
     /// Rows of all result sets.
     pub rows: u64,

@@ -19,8 +19,8 @@ use crate::scan::{PacketHead, PacketScanner, Piece};
 
 /// Bytes kept of a packet that decides something. Longer session state is cut off and said to be.
 const CAPTURE_LIMIT: usize = 64 * 1024;
-/// MySQL's own limit on columns of a table is 4096; a result has at most as many as fit in two bytes.
-const MAX_COLUMNS: u64 = 65_535;
+/// A table has 4096 columns at most. The select list of a result has no limit but the length of the statement.
+const MAX_COLUMNS: u32 = 0xFF_FFFF;
 /// From this first byte on, a packet among rows can be something else than a row.
 const FIRST_OF_NO_ROW: u8 = 0xFE;
 /// Below this length a packet that starts with `0xFE` among rows is an EOF packet; a row has an eight-byte length after it.
@@ -77,7 +77,7 @@ pub enum ScanError {
 enum Phase {
     Complete,
     First,
-    Definitions { left: u16, then: Then },
+    Definitions { left: u32, then: Then },
     DefinitionsEof { then: Then },
     Rows,
     FieldList,
@@ -88,7 +88,7 @@ enum Phase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     Rows,
-    Columns(u16),
+    Columns(u32),
     Complete,
 }
 
@@ -363,7 +363,8 @@ impl ResponseScanner {
                 self.outcome.kind = OutcomeKind::Prepared;
                 self.outcome.columns = prepared.columns;
                 self.outcome.warnings = prepared.warnings;
-                self.phase = self.block(prepared.parameters, Then::Columns(prepared.columns));
+                let columns = Then::Columns(prepared.columns.into());
+                self.phase = self.block(prepared.parameters.into(), columns);
                 Ok(self.progress())
             }
             Class::Infile => {
@@ -375,14 +376,15 @@ impl ResponseScanner {
                 let mut reader = Reader::new(packet);
                 let count = reader.lenenc_int()?;
                 reader.finish()?;
-                if count == 0 || count > MAX_COLUMNS {
+                let is_possible = |count: &u32| (1..=MAX_COLUMNS).contains(count);
+                let Some(count) = u32::try_from(count).ok().filter(is_possible) else {
                     return Err(
                         DecodeError::Malformed("a result set without columns, or with too many").into(),
                     );
-                }
-                self.outcome.columns = count as u16;
+                };
+                self.outcome.columns = u16::try_from(count).unwrap_or(u16::MAX);
                 self.phase = Phase::Definitions {
-                    left: count as u16,
+                    left: count,
                     then: Then::Rows,
                 };
                 Ok(ScanEvent::More)
@@ -391,7 +393,7 @@ impl ResponseScanner {
     }
 
     /// The phase for a block of `count` definitions, which is left out when there are none.
-    fn block(&self, count: u16, then: Then) -> Phase {
+    fn block(&self, count: u32, then: Then) -> Phase {
         match (count, then) {
             (0, Then::Columns(columns)) => self.block(columns, Then::Complete),
             (0, _) => Phase::Complete,
@@ -399,7 +401,7 @@ impl ResponseScanner {
         }
     }
 
-    fn after_definition(&self, left: u16, then: Then) -> Phase {
+    fn after_definition(&self, left: u32, then: Then) -> Phase {
         match (left, then) {
             (0, then) if !self.deprecates_eof => Phase::DefinitionsEof { then },
             (0, Then::Rows) => Phase::Rows,

@@ -148,11 +148,11 @@ impl PacketScanner {
     #[inline]
     pub(crate) fn skip_whole_up_to(
         &mut self,
-        most: u16,
+        most: u32,
         input: &mut &[u8],
         next_seq: &mut u8,
         first_limit: u8,
-    ) -> u16 {
+    ) -> u32 {
         let mut count = 0;
         if self.at_boundary() {
             while count < most && skip_one(input, next_seq, first_limit).is_some() {
@@ -307,7 +307,7 @@ mod tests {
             broken in prop::option::of((any::<prop::sample::Index>(), any::<u8>())),
             cut in any::<prop::sample::Index>(),
             first_seq in any::<u8>(),
-            most in 0_u16..400,
+            most in 0_u32..400,
         ) {
             let (mut bytes, mut seq) = (Vec::new(), first_seq);
             for (len, packets) in runs {

@@ -40,6 +40,17 @@ fn a_result_of_64_mib_streams_with_flat_memory() {
     );
 }
 
+/// A table has 4096 columns at most. A select list has no such limit.
+#[test]
+fn a_result_of_more_columns_than_two_bytes_count_passes() {
+    let proxy = start(&Setup::default());
+    let mut client = proxy.connect(None);
+    let sql = format!("SELECT {}", vec!["1"; 70_000].join(","));
+    let row: mysql::Row = client.query_first(sql).unwrap().unwrap();
+    assert_eq!(row.len(), 70_000);
+    assert_eq!(value(&mut client, "SELECT 2"), "2");
+}
+
 #[test]
 fn a_client_that_does_not_read_stops_the_server_and_not_the_others() {
     let _alone = heavy();

@@ -372,7 +372,7 @@ fn what_cannot_stand_there_is_refused() {
             "too many columns",
             ResponseShape::TextResults,
             NEW,
-            b"\x04\0\0\x01\xFD\0\0\x01",
+            b"\x09\0\0\x01\xFE\0\0\0\x01\0\0\0\0",
         ),
         ("truncated OK", ResponseShape::Status, NEW, b"\x02\0\0\x01\0\0"),
         (
