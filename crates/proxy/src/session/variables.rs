@@ -44,6 +44,9 @@ impl Variables {
         let mut parts = Vec::new();
         read_parts(statement.text(), statement.mode(), MAX_NESTED, &mut parts);
         let mut found = Self::default();
+        if stores_code(&parts) {
+            return found;
+        }
         if shape.class == StatementClass::Call {
             found.read_call(&parts);
             return found;
@@ -167,6 +170,18 @@ fn set_somewhere(parts: &[Part<'_>]) -> HashSet<Vec<u8>> {
     triples.map(|triple| name(triple[1].text)).collect()
 }
 
+/// Whether it stores code: its variables are read and assigned when the code runs. (The schedule of an event is read at once.)
+fn stores_code(parts: &[Part<'_>]) -> bool {
+    const OBJECTS: [&str; 6] = ["TABLE", "EVENT", "VIEW", "TRIGGER", "PROCEDURE", "FUNCTION"];
+    let is_object = |words: &&[Part<'_>]| {
+        // The name of a definer stands behind `=`.
+        !words[0].is("=") && OBJECTS.iter().any(|object| words[1].is(object))
+    };
+    let object = parts.windows(2).find(is_object).map(|words| words[1]);
+    parts.first().is_some_and(|first| first.is("CREATE"))
+        && object.is_some_and(|object| OBJECTS[3..].iter().any(|code| object.is(code)))
+}
+
 /// The tokens of a text. Those of an executable comment stand in its place.
 fn read_parts<'a>(text: &'a [u8], mode: LexMode, depth: usize, parts: &mut Vec<Part<'a>>) {
     for token in Lexer::new(text, mode).significant() {
@@ -256,6 +271,20 @@ mod tests {
             ("CALL p(@a)", "", ""),
             ("BEGIN NOT ATOMIC SET @a = 1, @b := @a + @c; END", "", "c"),
             ("IF @d = 1 THEN SET @a = 1; END IF", "", "d"),
+            (
+                "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET @a = @b",
+                "",
+                "",
+            ),
+            ("CREATE DEFINER=event@localhost PROCEDURE p() SET @a = @b", "", ""),
+            ("CREATE OR REPLACE FUNCTION f() RETURNS INT RETURN @a", "", ""),
+            ("CREATE TABLE t SELECT @a AS function", "", "a"),
+            ("CREATE EVENT function ON SCHEDULE AT @a DO SET @b = 1", "", "a b"),
+            (
+                "CREATE DEFINER=function@localhost EVENT e ON SCHEDULE AT @a DO SELECT 1",
+                "",
+                "a localhost",
+            ),
         ] {
             let statement = Statement::new(text.as_bytes(), LexMode::default());
             let found = Variables::of(&statement);
