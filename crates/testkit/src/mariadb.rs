@@ -69,7 +69,8 @@ impl LaunchError {
 /// What differs from one server to another.
 #[derive(Debug, Clone, Default)]
 pub struct Options {
-    /// Arguments for `mariadbd`, after and so stronger than the kit's own.
+    /// Arguments for `mariadbd`, after and so stronger than the kit's own. `{directory}` in them stands for the server's
+    /// directory.
     pub extra_args: Vec<String>,
     /// Words put before `mariadbd`, for example `["taskset", "-c", "0"]`; they must end by replacing themselves.
     pub wrapper: Vec<String>,
@@ -77,9 +78,15 @@ pub struct Options {
     pub flavour: Flavour,
     /// Where it listens; 127.0.0.1 where nothing is said.
     pub host: Option<IpAddr>,
+    /// Where the data are, in the server's directory; `data` where nothing is said.
+    pub data: Option<PathBuf>,
 }
 
 impl Options {
+    fn data_directory(&self, directory: &Path) -> PathBuf {
+        directory.join(self.data.as_deref().unwrap_or(Path::new("data")))
+    }
+
     /// One more argument for `mariadbd`.
     #[must_use]
     pub fn arg(mut self, argument: impl Into<String>) -> Self {
@@ -104,7 +111,8 @@ impl MariaDb {
     /// # Errors
     /// [`LaunchError`] with the server's own log.
     pub fn start(options: Options) -> Result<Self, LaunchError> {
-        let directory = template::new_data_directory(&options.flavour)?;
+        let directory = template::new_directory()?;
+        template::fill(&options.flavour, &options.data_directory(directory.path()))?;
         let port = ReservedPort::new().map_err(LaunchError::io("looking for a free port"))?;
         let process = launch::launch(directory.path(), port.number(), &options)?;
         Ok(Self {
@@ -131,7 +139,19 @@ impl MariaDb {
     /// The unix socket.
     #[must_use]
     pub fn socket(&self) -> PathBuf {
-        launch::socket_path(self.directory.path())
+        launch::socket_path(&self.data_directory())
+    }
+
+    /// The directory that its data and all else of this server are in.
+    #[must_use]
+    pub fn directory(&self) -> &Path {
+        self.directory.path()
+    }
+
+    /// Where its data are.
+    #[must_use]
+    pub fn data_directory(&self) -> PathBuf {
+        self.options.data_directory(self.directory.path())
     }
 
     /// Whose server it is.
@@ -151,7 +171,7 @@ impl MariaDb {
     /// # Errors
     /// Fails when the log cannot be read.
     pub fn error_log(&self) -> io::Result<String> {
-        fs::read_to_string(launch::log_path(self.directory.path()))
+        fs::read_to_string(launch::log_path(&self.data_directory()))
     }
 
     /// A connection as `root`, by the unix socket.
@@ -251,6 +271,19 @@ impl MariaDb {
     /// [`LaunchError`]
     pub fn restart(&mut self) -> Result<(), LaunchError> {
         self.process.kill().map_err(LaunchError::io("ending mariadbd"))?;
+        self.process = launch::launch(self.directory.path(), self.port.number(), &self.options)?;
+        Ok(())
+    }
+
+    /// Ends the server if it runs and starts it on new, empty data, on the same port.
+    ///
+    /// # Errors
+    /// [`LaunchError`]
+    pub fn renew(&mut self) -> Result<(), LaunchError> {
+        self.process.kill().map_err(LaunchError::io("ending mariadbd"))?;
+        let data = self.data_directory();
+        fs::remove_dir_all(&data).map_err(LaunchError::io(format!("removing {}", data.display())))?;
+        template::fill(&self.options.flavour, &data)?;
         self.process = launch::launch(self.directory.path(), self.port.number(), &self.options)?;
         Ok(())
     }

@@ -34,7 +34,7 @@ listeners:
   local: {socket: $(var.socket)}
 "#;
 
-const PROJECT: &str = r#"version: 1
+pub(crate) const PROJECT: &str = r#"version: 1
 engines: [bundled]
 targets:
   local: {engine: bundled, admin: "127.0.0.1:$(var.admin_port)", user: admin, password: {env: SHARDWRIGHT_ADMIN_PASSWORD}}
@@ -67,7 +67,11 @@ impl Estate {
         environment.set("APP_PASSWORD", PASSWORD);
         environment.write("shardwright.yaml", PROJECT).unwrap();
         environment.write("topology/shop.yaml", TOPOLOGY).unwrap();
-        let (proxy, proxy_side) = start_proxy(&environment, &server, &pair);
+        let certificate = vec![
+            format!("--tls-cert={}", pair.certificate.display()),
+            format!("--tls-key={}", pair.key.display()),
+        ];
+        let (proxy, proxy_side) = start_proxy(&environment, &server, certificate);
         let unknown_user = unknown_user(&server);
         Self {
             server,
@@ -226,13 +230,16 @@ fn unknown_user(server: &MariaDb) -> String {
         .expect("half of the names are asked as usual")
 }
 
-fn start_proxy(environment: &CommandEnvironment, server: &MariaDb, pair: &Pair) -> (ProxyProcess, Side) {
+/// Applies the project of the environment, whose topology names a server by its `port`, and starts a proxy that listens as
+/// it says.
+pub(crate) fn start_proxy(
+    environment: &CommandEnvironment,
+    server: &MariaDb,
+    extra_args: Vec<String>,
+) -> (ProxyProcess, Side) {
     let socket = environment.outside("p.sock");
     let mut options = ProxyOptions::new(environment.outside("data"));
-    options.extra_args = vec![
-        format!("--tls-cert={}", pair.certificate.display()),
-        format!("--tls-key={}", pair.key.display()),
-    ];
+    options.extra_args = extra_args;
     let proxy = ProxyProcess::start(environment, options.clone()).unwrap();
     let side = Side {
         address: proxy.listen(),

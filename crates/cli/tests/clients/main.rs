@@ -13,6 +13,7 @@ mod observed;
 mod page;
 mod programs;
 mod rust_mysql;
+mod server_suite;
 mod suites;
 
 use std::collections::BTreeMap;
@@ -37,12 +38,13 @@ fn seen(server: &str, program: &Program) -> PathBuf {
     root().join(format!("tests/clients/seen/{server}/{}.txt", program.name))
 }
 
-fn updating() -> bool {
+pub(crate) fn updating() -> bool {
     std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always")
 }
 
 /// What the long mode runs beside the clients.
 pub(crate) const SUITES_WORD: &str = "suites";
+pub(crate) const SERVER_SUITE_WORD: &str = "mariadb-test";
 
 /// The words of `SHARDWRIGHT_CLIENTS`.
 fn wanted() -> Vec<String> {
@@ -61,8 +63,8 @@ fn asked() -> Vec<&'static Program> {
     let words = wanted();
     let names: Vec<&str> = words.iter().map(String::as_str).collect();
     for name in &names {
-        let known =
-            [SUITES_WORD, "all"].contains(name) || PROGRAMS.iter().any(|program| program.name == *name);
+        let known = [SUITES_WORD, SERVER_SUITE_WORD, "all"].contains(name)
+            || PROGRAMS.iter().any(|program| program.name == *name);
         assert!(known, "SHARDWRIGHT_CLIENTS: no client is called `{name}`");
     }
     let is_asked = |program: &&Program| match names.as_slice() {
@@ -152,6 +154,7 @@ fn every_difference_has_a_reason_and_the_page_shows_it() {
             _ => page::refreshed(&fresh, "seen on MySQL", &page::summary(&exceptions, &all)),
         };
     }
+    fresh = page::refreshed(&fresh, "seen of MariaDB's suite", &server_suite::part());
     if updating() {
         std::fs::write(&path, &fresh).unwrap();
     } else {

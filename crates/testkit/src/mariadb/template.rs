@@ -13,9 +13,8 @@ use tempfile::TempDir;
 use super::launch::program_path;
 use super::{Flavour, LaunchError};
 
-/// A directory whose `data` holds a server's first files, owned by the user the server will run as.
-pub(super) fn new_data_directory(flavour: &Flavour) -> Result<TempDir, LaunchError> {
-    let template = template(flavour)?;
+/// A directory for a server, which any user may enter.
+pub(super) fn new_directory() -> Result<TempDir, LaunchError> {
     // A short name: the path of a unix socket has 107 bytes at most.
     let directory = tempfile::Builder::new()
         .prefix("sw-")
@@ -23,10 +22,17 @@ pub(super) fn new_data_directory(flavour: &Flavour) -> Result<TempDir, LaunchErr
         .map_err(LaunchError::io("making a directory"))?;
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755))
         .map_err(LaunchError::io("opening the directory to the server's user"))?;
-    let owner = server_user()?;
-    copy_tree(&template, &directory.path().join("data"), owner)
-        .map_err(LaunchError::io(format!("copying {}", template.display())))?;
     Ok(directory)
+}
+
+/// Puts a server's first files where nothing is, owned by the user the server will run as.
+pub(super) fn fill(flavour: &Flavour, data: &Path) -> Result<(), LaunchError> {
+    let template = template(flavour)?;
+    let owner = server_user()?;
+    data.parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| copy_tree(&template, data, owner))
+        .map_err(LaunchError::io(format!("copying {}", template.display())))
 }
 
 /// The user and group `mariadbd` changes to when it is started by root.
