@@ -162,6 +162,21 @@ impl HeldConnections {
 
     /// Gives every connection back once it has forgotten the session; those that cannot are closed.
     pub(super) fn release_all(&mut self, worker: &Rc<Worker>) {
+        for held in self.release_clean(worker) {
+            event_loop::spawn(reset_and_give(worker.clone(), held));
+        }
+    }
+
+    /// The same, done when it returns: whoever asks next, on whatever connection, finds the session's locks free.
+    pub(super) async fn finish_all(&mut self, worker: &Rc<Worker>) {
+        for held in self.release_clean(worker) {
+            reset_and_give(worker.clone(), held).await;
+        }
+    }
+
+    /// Gives back what needs no reset, and closes what none would help; the others.
+    fn release_clean(&mut self, worker: &Rc<Worker>) -> Vec<Held> {
+        let mut others = Vec::new();
         for held in self.take_all() {
             // A prepared XA transaction belongs to nobody but this session; only closing leaves it as a server would.
             // What a switch of autocommit has hidden from the server outlasts everything else.
@@ -170,14 +185,13 @@ impl HeldConnections {
                 if by_code && !held.backend.is_mariadb {
                     event_loop::spawn(mend_and_close(held));
                 }
-                continue;
-            }
-            if held.holds.is_empty() {
+            } else if held.holds.is_empty() {
                 worker.pool.give(held.backend);
             } else {
-                event_loop::spawn(reset_and_give(worker.clone(), held));
+                others.push(held);
             }
         }
+        others
     }
 }
 

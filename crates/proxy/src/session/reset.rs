@@ -16,14 +16,14 @@ impl Session {
     /// COM_RESET_CONNECTION: everything but the user and the schema is as after the login.
     pub(super) async fn reset_connection(&mut self, seq: u8) -> Flow {
         let schema = self.settings.schema.take();
-        self.begin_anew(schema);
+        self.begin_anew(schema).await;
         self.begin_as_on_server().await;
         self.send_ok(seq, b"").await
     }
 
     /// What the client has written stays written: its reads go on waiting for that.
-    fn begin_anew(&mut self, schema: Option<Arc<str>>) {
-        self.held.release_all(&self.worker);
+    async fn begin_anew(&mut self, schema: Option<Arc<str>>) {
+        self.held.finish_all(&self.worker).await;
         // Idle connections with this session's state are another's from now on.
         self.number = self.worker.next_number();
         self.settings = Settings::new(schema, encoding_of(self.login.collation));
@@ -62,13 +62,17 @@ impl Session {
             Ok(None) => return Err(End::ClientGone),
             Err(_) => return Err(End::Closed),
         };
-        match result.and_then(|known| self.become_user(&change, known)) {
+        let became = match result {
+            Ok(known) => self.become_user(&change, known).await,
+            Err(error) => Err(error),
+        };
+        match became {
             Ok(()) => self.welcome(!change.database.is_empty(), seq).await,
             Err(error) => self.refuse_and_close(error, seq).await,
         }
     }
 
-    fn become_user(&mut self, change: &ChangeUser<'_>, known: Known) -> Result<(), MysqlError> {
+    async fn become_user(&mut self, change: &ChangeUser<'_>, known: Known) -> Result<(), MysqlError> {
         let Known { user, snapshot, .. } = known;
         let schema = match change.database {
             [] => user.user.default_schema.as_deref().map(Arc::from),
@@ -80,7 +84,7 @@ impl Session {
         };
         let permit = user_permit(&self.worker, &user)?;
         self.login.collation = collation;
-        self.begin_anew(schema);
+        self.begin_anew(schema).await;
         self.login.snapshot = snapshot;
         self.login.user = user;
         self.login.is_removed = false;

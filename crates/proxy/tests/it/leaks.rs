@@ -284,6 +284,30 @@ fn a_reset_gives_a_clean_session() {
     assert_eq!(value(&mut client, "SELECT DATABASE()"), name);
 }
 
+/// The answer to a reset says that it is done: no other session meets its locks and rows.
+#[test]
+fn what_a_session_has_locked_is_free_when_its_reset_is_answered() {
+    let name = schema("reset_frees");
+    let proxy = start(&Setup::default());
+    let (mut client, mut other) = (proxy.connect(Some(&name)), proxy.connect(Some(&name)));
+    other
+        .query_drop("CREATE TABLE t (a INT PRIMARY KEY) ENGINE = InnoDB")
+        .unwrap();
+    for round in 0..60 {
+        client.query_drop("SELECT GET_LOCK('reset_frees', 10)").unwrap();
+        client.query_drop("BEGIN").unwrap();
+        client.query_drop("INSERT INTO t VALUES (1)").unwrap();
+        if round % 2 == 0 {
+            client.reset().unwrap();
+        } else {
+            client.change_user(mysql::ChangeUserOpts::DEFAULT).unwrap();
+        }
+        assert_eq!(value(&mut other, "SELECT IS_FREE_LOCK('reset_frees')"), "1");
+        let rows = "SELECT COUNT(*) FROM t WHERE a = 1 FOR UPDATE NOWAIT";
+        assert_eq!(value(&mut other, rows), "0");
+    }
+}
+
 #[test]
 fn another_user_takes_over_a_clean_session() {
     let proxy = start(&Setup::default());
