@@ -472,8 +472,10 @@ impl Backend {
     /// question is believed.
     pub(crate) async fn is_reading_in(&mut self, mode: LexMode) -> Result<bool, BackendError> {
         let not = |is_on: bool| if is_on { " NOT" } else { "" };
+        // The trace that the session has asked for is of its own statement. MySQL has no way to leave this one out.
         let question = format!(
-            "SELECT 1 FROM DUAL WHERE @@character_set_client IN ('big5', 'cp932', 'gb18030', 'gbk', 'sjis', 'swe7') \
+            "/*M!100401 SET STATEMENT optimizer_trace='enabled=off' FOR */ \
+             SELECT 1 FROM DUAL WHERE @@character_set_client IN ('big5', 'cp932', 'gb18030', 'gbk', 'sjis', 'swe7') \
              OR @@sql_mode LIKE '%ORACLE%' OR @@sql_mode LIKE '%MSSQL%' OR @@sql_mode{} LIKE '%ANSI_QUOTES%' OR @@sql_mode{} LIKE '%NO_BACKSLASH_ESCAPES%' LIMIT 1",
             not(mode.ansi_quotes),
             not(mode.no_backslash_escapes)

@@ -48,6 +48,49 @@ fn prepare(name: &str, mode: &str) {
         .unwrap();
 }
 
+/// The proxy asks a connection for its mode after code that it has not seen. MySQL cannot leave a statement out of the trace.
+#[test]
+fn the_optimizer_trace_is_that_of_the_sessions_statement() {
+    if server().flavour().is_mysql() {
+        return;
+    }
+    let name = schema("hidden_trace");
+    let proxy = start(&Setup::default());
+    server()
+        .run(format!(
+            "USE {name}; CREATE TABLE t (a INT PRIMARY KEY, b INT); INSERT INTO t VALUES (1, 2), (2, 3); \
+             CREATE PROCEDURE sees() SELECT b FROM t WHERE a = 2; \
+             CREATE FUNCTION f() RETURNS INT DETERMINISTIC RETURN (SELECT MAX(b) FROM t); \
+             CREATE VIEW v AS SELECT f() AS a;"
+        ))
+        .unwrap();
+    let mut both = [direct(&name), proxy.connect(Some(&name))];
+    for client in &mut both {
+        client.query_drop("SET optimizer_trace = 1").unwrap();
+        client
+            .query_drop("PREPARE s FROM 'SELECT b FROM t WHERE a = 1'")
+            .unwrap();
+    }
+    for way in [
+        "EXECUTE s",
+        "EXECUTE IMMEDIATE 'SELECT a FROM t WHERE b = 3'",
+        "CALL sees()",
+        "SELECT f()",
+        "SELECT a FROM v",
+        "DELETE FROM t WHERE b = f() + 1",
+    ] {
+        let traces = both.each_mut().map(|client| {
+            client
+                .query_drop(way)
+                .unwrap_or_else(|error| panic!("{way}: {error}"));
+            let trace = "SELECT CONCAT(QUERY, TRACE) FROM information_schema.OPTIMIZER_TRACE";
+            client.query::<String, _>(trace).unwrap()
+        });
+        assert!(!traces[0].is_empty(), "{way}");
+        assert_eq!(traces[0], traces[1], "{way}");
+    }
+}
+
 #[test]
 fn texts_are_read_in_a_mode_that_code_has_set() {
     let name = schema("hidden_modes");
