@@ -340,9 +340,15 @@ pub(crate) fn ambiguous_key(map: &str, key: &str, text: &str, form: &str) -> Str
 
 /// A key whose bytes are another text in the session's character set, human-readable.
 pub(crate) fn key_of_other_encoding(map: &str, key: &str, text: &str) -> String {
+    let or_ascii = if text.is_ascii() {
+        // character_set_connection has other bytes for ASCII, too.
+        String::new()
+    } else {
+        format!(", or a {key} in ASCII")
+    };
     format!(
         "shard map {map}: the session's character set is not utf8mb4, so the bytes of {} can be another {key} to the server; \
-         use SET NAMES utf8mb4, or a {key} in ASCII",
+         use SET NAMES utf8mb4{or_ascii}",
         shortened(text)
     )
 }

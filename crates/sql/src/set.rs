@@ -107,8 +107,18 @@ pub enum SetItem<'a> {
 /// True for character sets in which every byte below 0x80 is the ASCII character, never half of another one. The
 /// lexer's answers hold for these only.
 pub fn charset_is_ascii_safe(name: &[u8]) -> bool {
-    let unsafe_sets: [&[u8]; 10] = [
-        b"big5", b"cp932", b"gb18030", b"gbk", b"sjis", b"ucs2", b"utf16", b"utf16le", b"utf32", b"swe7",
+    let unsafe_sets: [&[u8]; 11] = [
+        b"big5",
+        b"cp932",
+        b"filename",
+        b"gb18030",
+        b"gbk",
+        b"sjis",
+        b"swe7",
+        b"ucs2",
+        b"utf16",
+        b"utf16le",
+        b"utf32",
     ];
     !unsafe_sets.iter().any(|set| name.eq_ignore_ascii_case(set))
 }

@@ -301,10 +301,12 @@ impl SetPlan {
                     Some(charset) => {
                         // A collation's name begins with its character set's.
                         let charset = charset.split(|&byte| byte == b'_').next().unwrap_or_default();
-                        let encoding = Some(Encoding::of_charset(&lexable(charset)?));
-                        match name {
-                            "character_set_client" => self.client = encoding,
-                            _ => self.connection = encoding,
+                        if name == "character_set_client" {
+                            self.client = Some(Encoding::of_charset(&lexable(charset)?));
+                        } else {
+                            // Servers convert literals to it. The text is read in the client's character set.
+                            let charset = name_of(charset).ok_or_else(|| unsupported(charset))?;
+                            self.connection = Some(Encoding::of_charset(&charset));
                         }
                     }
                     None => {
@@ -378,11 +380,15 @@ fn setting_sql_mode(value: &Value<'_>) -> Option<Vec<u8>> {
 fn lexable(charset: &[u8]) -> Result<String, MysqlError> {
     match name_of(charset) {
         Some(name) if is_lexable(&name) && set::charset_is_ascii_safe(charset) => Ok(name),
-        _ => Err(errors::UNKNOWN_CHARACTER_SET.with(format_args!(
-            "character set '{}' is not supported: the proxy cannot read statements in it",
-            String::from_utf8_lossy(&charset[..charset.len().min(64)])
-        ))),
+        _ => Err(unsupported(charset)),
     }
+}
+
+fn unsupported(charset: &[u8]) -> MysqlError {
+    errors::UNKNOWN_CHARACTER_SET.with(format_args!(
+        "character set '{}' is not supported: the proxy cannot read statements in it",
+        String::from_utf8_lossy(&charset[..charset.len().min(64)])
+    ))
 }
 
 fn seconds_of(number: &[u8]) -> Option<Duration> {

@@ -147,7 +147,11 @@ fn ask<'a>(step: &'a MapStep, evaluation: &Evaluation<'a>, finder: &'a Finder) -
                 .schema
                 .and_then(|schema| name_key(step.kind, template, schema, "schema"))
                 .map(|mut keys| {
-                    for found in keys.found.iter_mut().filter(|found| !encoding.reads(&found.text)) {
+                    for found in keys
+                        .found
+                        .iter_mut()
+                        .filter(|found| !encoding.reads_name(&found.text))
+                    {
                         found.value = None;
                         found.unread = Some(Unread::Encoding);
                     }
@@ -263,7 +267,7 @@ fn comment_keys<'a>(
         let Some(mut found_value) = comment_value(step.kind, value, form) else {
             return;
         };
-        if evaluation.statement.encoding() == Encoding::Ascii && !found_value.text.is_ascii() {
+        if evaluation.statement.encoding() <= Encoding::Ascii && !found_value.text.is_ascii() {
             found_value.value = None;
             found_value.unread = Some(Unread::Encoding);
         }
@@ -370,7 +374,7 @@ fn table_keys<'a>(step: &MapStep, evaluation: &Evaluation<'a>, template: &KeyTem
     };
     let encoding = evaluation.statement.encoding();
     let read = |name: &str| match in_template(step.kind, template, Cow::Owned(name.to_owned())) {
-        Some(_) if !encoding.reads(name) => TableName::OtherCase,
+        Some(_) if !encoding.reads_name(name) => TableName::OtherCase,
         Some(found) => TableName::Key(found),
         None if template.fits_in_other_case(step.kind, name) => TableName::OtherCase,
         None => TableName::Plain,
@@ -426,11 +430,11 @@ fn column_question<'q>(
 fn has_unread_names(step: &MapStep, evaluation: &Evaluation<'_>, column: &str) -> bool {
     let encoding = evaluation.statement.encoding();
     let is_read = encoding == Encoding::Utf8mb4
-        || (encoding.reads(column)
+        || (encoding.reads_name(column)
             && step
                 .logical_schema
                 .as_deref()
-                .is_none_or(|schema| encoding.reads(schema)));
+                .is_none_or(|schema| encoding.reads_name(schema)));
     !is_read && !evaluation.statement.text().is_ascii()
 }
 

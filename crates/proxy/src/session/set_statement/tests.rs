@@ -104,7 +104,6 @@ fn what_would_blind_the_lexer_is_refused() {
         ("SET CHARACTER SET big5", 1115),
         ("SET character_set_client=gb18030", 1115),
         ("SET character_set_client=@a", 1115),
-        ("SET collation_connection=cp932_bin", 1115),
         ("SET NAMES DEFAULT", 1115),
         ("SET sql_mode='ORACLE'", 1231),
         ("SET SESSION sql_mode='NO_BACKSLASH_ESCAPES,MSSQL'", 1231),

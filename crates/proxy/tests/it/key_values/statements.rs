@@ -130,7 +130,7 @@ impl Generator {
 
     /// A SET of the session's character set, for every second session.
     pub(super) fn charset(&mut self) -> Option<&'static str> {
-        const SETS: [&str; 12] = [
+        const SETS: [&str; 18] = [
             "SET NAMES latin1",
             "SET NAMES utf8mb3",
             "SET NAMES cp1250",
@@ -143,6 +143,12 @@ impl Generator {
             "SET @@character_set_client = latin1",
             "SET collation_connection = latin1_bin",
             "SET collation_connection = utf8mb4_unicode_ci, character_set_client = cp1251",
+            "SET collation_connection = ucs2_general_ci",
+            "SET character_set_connection = utf16",
+            "SET character_set_connection = utf32",
+            "SET collation_connection = swe7_bin",
+            "SET character_set_connection = sjis",
+            "SET NAMES utf8mb4, collation_connection = gbk_chinese_ci",
         ];
         self.one_in(2).then(|| self.pick(&SETS))
     }

@@ -237,6 +237,54 @@ fn a_key_beyond_ascii_is_read_in_utf8_only() {
     assert_eq!(value(&mut whole, misplaced), "0");
 }
 
+/// Servers convert literals to `character_set_connection`: in a column of bytes, `'A'` of a session with ucs2 there is `'\0A'`.
+#[test]
+fn a_text_key_is_not_read_where_the_server_converts_ascii() {
+    let proxy = proxy(
+        "key_converted",
+        "CREATE TABLE t (tenant VARBINARY(20), c INT)",
+        |map| {
+            map.kind = KeyKind::Text;
+            for (shard, key) in map.shards.iter_mut().zip(["A", "B"]) {
+                shard.keys = vec![KeyValue::Text(key.into())];
+            }
+        },
+    );
+    let charsets = [
+        "big5", "cp932", "gbk", "sjis", "swe7", "ucs2", "utf16", "utf16le", "utf32",
+    ];
+    for charset in charsets {
+        for set in [
+            format!("SET character_set_connection = {charset}"),
+            format!("SET @@collation_connection = '{charset}_bin'"),
+            format!("SET NAMES utf8mb4, character_set_connection = {charset}"),
+        ] {
+            let mut client = proxy.connect(Some("key_converted"));
+            client
+                .query_drop(&set)
+                .unwrap_or_else(|error| panic!("{set}: {error}"));
+            let sent = [
+                client.query_drop("INSERT INTO t (tenant, c) VALUES ('A', 1)"),
+                client.query_drop("DELETE FROM t WHERE tenant IN ('A')"),
+                client.exec_drop("SELECT c FROM t WHERE tenant = ?", ("A",)),
+                client.exec_drop("UPDATE t SET c = 2 WHERE tenant = ?", (b"A".to_vec(),)),
+            ];
+            for sent in sent {
+                let message = sent.err().map(|error| error.to_string()).unwrap_or_default();
+                assert!(message.contains("SW365: "), "{set}: {message}");
+            }
+            let connection = value(&mut client, "SELECT @@character_set_connection");
+            assert_eq!(connection, charset, "{set}");
+            client.query_drop("SET NAMES utf8mb4").unwrap();
+            client
+                .query_drop("INSERT INTO t (tenant, c) VALUES ('A', 1)")
+                .unwrap();
+        }
+    }
+    let mut client = proxy.connect(Some("key_converted"));
+    assert_eq!(value(&mut client, "SELECT @@character_set_connection"), "utf8mb4");
+}
+
 /// `init_connect` changes the character set of every connection, and nothing tells of it.
 #[test]
 fn a_connection_in_another_character_set_takes_no_key_beyond_ascii() {
