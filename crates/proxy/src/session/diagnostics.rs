@@ -139,7 +139,11 @@ impl Diagnostics {
 
     /// What a statement asks, and what the text asks that it runs.
     pub(super) fn asked_by(&self, statement: &Statement<'_>) -> Asked {
-        let asked = asked(statement);
+        let asked = match statement.class() {
+            // MySQL may take the value now.
+            StatementClass::Prepare if self.is_of_mysql != Some(false) => asked_in(statement.text()),
+            _ => asked(statement),
+        };
         if self.of_texts.is_nothing() || !runs_text(statement) {
             return asked;
         }

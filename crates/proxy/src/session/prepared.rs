@@ -12,7 +12,7 @@ use super::diagnostics::Answer;
 use super::execute_parameters::{ExecuteParameters, Executed, wrong_arguments};
 use super::forward::Transmission;
 use super::held::Held;
-use super::prepared_errors::{not_preparable, read_otherwise, unknown};
+use super::prepared_errors::{counts_taken_early, not_preparable, read_otherwise, unknown};
 use super::questions::Rows;
 use super::repeat::{Patience, Relayed, Repeats};
 use super::requirements::Requirements;
@@ -102,7 +102,10 @@ impl Session {
         if is_kill || is_comment_only(&statement) {
             return self.prepare_here(&text, None, seq).await;
         }
-        if let Some(error) = unroutable(&statement).or_else(|| self.file_not_taken(&statement)) {
+        let error = unroutable(&statement)
+            .or_else(|| self.file_not_taken(&statement))
+            .or_else(|| counts_taken_early(&statement, self.is_mariadb()));
+        if let Some(error) = error {
             return self.refuse(seq, error).await;
         }
         if let Some(question) = self.question(&statement, None) {

@@ -372,3 +372,31 @@ fn a_lock_is_known_where_it_is_or_the_question_is_refused() {
         "1"
     );
 }
+
+/// MySQL compares a BIGINT column with the ROW_COUNT() of the time when the statement was prepared.
+#[test]
+fn counts_beside_a_table_are_not_prepared_on_mysql() {
+    let name = triggers("earlier_prepared");
+    let proxy = shared();
+    let mut client = proxy.connect(Some(&name));
+    run(&mut client, "INSERT INTO plain VALUES (5, 5), (6, 6)");
+    let own: Option<i64> = client.exec_first("SELECT ROW_COUNT() + 0", ()).unwrap();
+    assert!(own.is_some());
+    for text in [
+        "UPDATE plain SET b = 1 WHERE a = ROW_COUNT()",
+        "SELECT b FROM plain WHERE a = FOUND_ROWS() + 1",
+        "INSERT INTO plain VALUES (ROW_COUNT(), 1)",
+    ] {
+        let prepared = client.prep(text);
+        match server().flavour().is_mysql() {
+            false => assert!(prepared.is_ok(), "{text}: {prepared:?}"),
+            true => {
+                let error = prepared.unwrap_err().to_string();
+                assert!(
+                    error.contains("1295") && error.contains("ROW_COUNT()"),
+                    "{text}: {error}"
+                );
+            }
+        }
+    }
+}
