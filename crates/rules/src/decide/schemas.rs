@@ -9,7 +9,7 @@ use crate::decide::Index;
 use crate::decide::evaluation::Evaluation;
 use crate::decide::refused::{Refused, refused_because};
 use crate::refusal::Refusal;
-use crate::{Finder, KeyRef, KeyTemplate, MapStep, Rule, Shard};
+use crate::{Conflict, Finder, KeyRef, KeyTemplate, MapStep, Rule, Shard};
 
 /// Refuses a statement that names the schema of another shard, or may.
 pub(super) fn check(
@@ -41,7 +41,10 @@ pub(super) fn check(
             return Err(refuse(&format!("names {name}, which is another shard's schema")));
         }
     }
+    // The map may say that the session's schema is no key where another finder has one.
+    let may_differ = shard.schema.is_none() && step.conflict == Conflict::First;
     if let Some(session) = evaluation.schema
+        && !may_differ
         && shard.schema.as_deref() != Some(session)
         && step.logical_schema.as_deref() != Some(session)
         && is_of_another(index, step, evaluation, session, shard)
