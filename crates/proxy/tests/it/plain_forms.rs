@@ -39,14 +39,6 @@ const REFUSED: &[(&str, &str)] = &[
         "the parser does not know units of two words",
     ),
     (
-        "DELETE a FROM t a JOIN u b ON a.tenant_id=b.tenant_id AND a.id=b.id WHERE a.tenant_id=1",
-        "rows of several tables may go to another owner: SW358",
-    ),
-    (
-        "DELETE LOW_PRIORITY a, b FROM t a, u b WHERE a.tenant_id=1 AND b.tenant_id=1 AND a.id=b.id",
-        "the same",
-    ),
-    (
         "INSERT INTO t (tenant_id, id) VALUES ROW(1, 10)",
         "MySQL alone reads it, in place of the form without ROW",
     ),
@@ -187,6 +179,11 @@ const FORMS: &[&str] = &[
     "DELETE a FROM t a JOIN u b ON a.tenant_id=b.tenant_id AND a.id=b.id WHERE a.tenant_id=1",
     "DELETE LOW_PRIORITY a, b FROM t a, u b WHERE a.tenant_id=1 AND b.tenant_id=1 AND a.id=b.id",
     "DELETE FROM a USING t a WHERE a.tenant_id=1",
+    "DELETE t FROM t WHERE t.tenant_id=1 AND t.id=1",
+    "DELETE t, u FROM t JOIN u USING (tenant_id, id) WHERE t.tenant_id=1",
+    "DELETE plain_forms.t FROM plain_forms.t WHERE tenant_id=1",
+    "DELETE t FROM t JOIN (SELECT t.id FROM u t WHERE t.tenant_id=1) d ON d.id=t.id WHERE t.tenant_id=1",
+    "DELETE u FROM t u JOIN u b ON u.tenant_id=b.tenant_id AND u.id=b.id WHERE u.tenant_id=1",
     "UPDATE t SET c=c+1 WHERE tenant_id=1",
     "UPDATE LOW_PRIORITY IGNORE t SET c=c+1, s=UPPER(s) WHERE tenant_id=1 ORDER BY id LIMIT 1",
     "UPDATE t AS a SET a.c=DEFAULT WHERE a.tenant_id=1",

@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{Delete, FromTable, ObjectName, Query, Statement, TableFactor, Visit, Visitor};
+use sqlparser::ast::{FromTable, ObjectName, Query, Statement, TableFactor, TableWithJoins, Visit, Visitor};
 
 use super::{NamedTable, Refusal};
 use crate::class::StatementClass;
@@ -43,11 +43,6 @@ fn of(reading: &Reading<'_>) -> Result<Vec<NamedTable>, Refusal> {
 }
 
 fn of_tree(statement: &Statement) -> Result<Vec<NamedTable>, Refusal> {
-    if let Statement::Delete(Delete { tables, .. }) = statement
-        && !tables.is_empty()
-    {
-        return Err("a DELETE from several tables is not followed".to_owned());
-    }
     let mut collector = Collector {
         depth: 0,
         expressions: Vec::new(),
@@ -58,9 +53,14 @@ fn of_tree(statement: &Statement) -> Result<Vec<NamedTable>, Refusal> {
     if let Some(problem) = collector.problem {
         return Err(problem.to_owned());
     }
-    let mut found = collector
-        .relations
+    // The visitor passes over the targets of `DELETE a FROM t a`.
+    let targets = match statement {
+        Statement::Delete(delete) => delete.tables.as_slice(),
+        _ => &[],
+    };
+    let mut found = targets
         .iter()
+        .chain(&collector.relations)
         .map(named)
         .collect::<Result<Vec<_>, _>>()?;
     let is_expression = |table: &NamedTable| {
@@ -76,26 +76,28 @@ fn of_tree(statement: &Statement) -> Result<Vec<NamedTable>, Refusal> {
     Ok(found)
 }
 
-/// Where the targets of `DELETE FROM a USING t a` stand that are aliases of tables behind USING.
+/// Where the targets of `DELETE a FROM t a` and `DELETE FROM a USING t a` stand that are aliases of tables.
 fn targets_by_alias(statement: &Statement) -> Result<Vec<usize>, Refusal> {
-    let Statement::Delete(Delete {
-        from: FromTable::WithFromKeyword(targets) | FromTable::WithoutKeyword(targets),
-        using: Some(using),
-        ..
-    }) = statement
-    else {
+    let Statement::Delete(delete) = statement else {
         return Ok(Vec::new());
     };
-    let mut aliases = Aliases(Vec::new());
-    let _: ControlFlow<()> = using.visit(&mut aliases);
+    let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
+    let (targets, tables): (Vec<&ObjectName>, _) = match &delete.using {
+        Some(using) => (from.iter().filter_map(name_of_target).collect(), using),
+        None => (delete.tables.iter().collect(), from),
+    };
+    let mut aliases = Aliases::default();
+    let _: ControlFlow<()> = tables.visit(&mut aliases);
     let mut found = Vec::new();
     for target in targets {
-        let TableFactor::Table { name, .. } = &target.relation else {
-            continue;
-        };
-        let target = named(name)?;
+        let target = named(target)?;
         let same = |alias: &&String| same_but_for_case(alias.as_bytes(), &target.table);
-        match aliases.0.iter().find(same).filter(|_| target.schema.is_none()) {
+        let mut alike = aliases
+            .names
+            .iter()
+            .filter(same)
+            .filter(|_| target.schema.is_none());
+        match alike.next() {
             Some(alias) if *alias == target.table => found.push(target.span.start),
             Some(_) => return Err("an alias is named with other letter case".to_owned()),
             None => {}
@@ -104,17 +106,41 @@ fn targets_by_alias(statement: &Statement) -> Result<Vec<usize>, Refusal> {
     Ok(found)
 }
 
-struct Aliases(Vec<String>);
+/// A target in front of USING.
+fn name_of_target(target: &TableWithJoins) -> Option<&ObjectName> {
+    match &target.relation {
+        TableFactor::Table { name, .. } => Some(name),
+        _ => None,
+    }
+}
+
+/// The aliases of a list of tables; those inside its derived tables are not among them.
+#[derive(Default)]
+struct Aliases {
+    depth: usize,
+    names: Vec<String>,
+}
 
 impl Visitor for Aliases {
     type Break = ();
+
+    fn pre_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth += 1;
+        ControlFlow::Continue(())
+    }
+
+    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+        self.depth -= 1;
+        ControlFlow::Continue(())
+    }
 
     fn pre_visit_table_factor(&mut self, factor: &TableFactor) -> ControlFlow<()> {
         if let TableFactor::Table {
             alias: Some(alias), ..
         } = factor
+            && self.depth == 0
         {
-            self.0.push(alias.name.value.clone());
+            self.names.push(alias.name.value.clone());
         }
         ControlFlow::Continue(())
     }

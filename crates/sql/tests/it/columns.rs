@@ -463,6 +463,24 @@ fn a_name_that_may_not_be_the_schema_is_not_rewritten() {
         delete.unwrap(),
         "DELETE FROM a USING `Europe`.City a JOIN `Europe`.t"
     );
+    for (delete, expected) in [
+        ("DELETE City FROM City", "DELETE `Europe`.City FROM `Europe`.City"),
+        (
+            "DELETE a, t FROM City a JOIN t",
+            "DELETE a, `Europe`.t FROM `Europe`.City a JOIN `Europe`.t",
+        ),
+        (
+            "DELETE world.City FROM world.City",
+            "DELETE Europe.City FROM Europe.City",
+        ),
+        (
+            "DELETE t FROM t JOIN (SELECT t.n FROM City t) d",
+            "DELETE `Europe`.t FROM `Europe`.t JOIN (SELECT t.n FROM `Europe`.City t) d",
+        ),
+    ] {
+        assert_eq!(unqualified(delete, Unqualified::Qualify).unwrap(), expected);
+    }
+    assert!(unqualified("DELETE A FROM City a", Unqualified::Qualify).is_err());
     assert!(
         unqualified(
             "WITH City AS (SELECT n FROM City) SELECT n FROM City",
