@@ -309,12 +309,13 @@ fn shard_name(shard: &Shard) -> &str {
     address.rsplit_once('.').map_or(address, |(_, name)| name)
 }
 
-/// Why it is not known which key a value is. A value that can be equal to another key is an unknown key where those are refused.
+/// Why it is not known which key a value is. A text that can be equal to another key of integers is an unknown key where those are
+/// refused; a number is no key of a map of texts, also where the map has the text.
 fn unread(step: &MapStep, keys: &[FoundKey<'_>]) -> Option<String> {
     let is_open = matches!(step.unknown, UnknownKey::Cluster(_));
     let why = |key: &FoundKey<'_>| match (key.unread?, step.kind) {
         (Unread::Encoding, _) => Some(refusal::key_of_other_encoding(&step.map, &step.key, &key.text)),
-        (Unread::Ambiguous, _) if !is_open => None,
+        (Unread::Ambiguous, KeyKind::Integer) if !is_open => None,
         (Unread::Ambiguous, KeyKind::Integer) => {
             let form = "an integer without quotes";
             Some(refusal::ambiguous_key(&step.map, &step.key, &key.text, form))

@@ -220,6 +220,9 @@ fn what_a_server_can_call_equal_to_a_key_is_no_unknown_key() {
     let mut texts = elsewhere;
     texts["kind"] = json!("text");
     texts["shards"] = json!([{"address": "shard_maps.m.shards.t1", "cluster": "a", "keys": ["1", "eu"]}]);
+    let mut listed = texts.clone();
+    listed.as_object_mut().unwrap().remove("unknown");
+    let listed = world(by_column.clone(), listed);
     let texts = world(by_column, texts);
     for (world, sql, expect) in [
         (&integers, "SELECT c FROM bal WHERE tenant=7", "20"),
@@ -233,6 +236,9 @@ fn what_a_server_can_call_equal_to_a_key_is_no_unknown_key() {
         (&integers, "INSERT INTO bal (tenant) VALUES ('1x')", "SW365"),
         (&texts, "SELECT c FROM bal WHERE tenant='us'", "20"),
         (&texts, "SELECT c FROM bal WHERE tenant=0", "SW365"),
+        (&listed, "SELECT c FROM bal WHERE tenant=1", "SW365"),
+        (&listed, "SELECT c FROM bal WHERE tenant IN ('eu', 1)", "SW365"),
+        (&listed, "SELECT c FROM bal WHERE tenant='us'", "SW352"),
     ] {
         let answer = world.ask(sql);
         assert!(answer == expect || answer.contains(expect), "{sql}: {answer}");
