@@ -27,7 +27,7 @@ pub(super) enum AlignError {
     /// The server said no.
     Refused(MysqlError),
     Lost(BackendError),
-    /// The server said no to what the client was told had worked.
+    /// The session cannot have what the client was told had worked.
     Broken(MysqlError),
 }
 
@@ -263,16 +263,23 @@ impl Alignment<'_> {
             Some(PendingKind::Xa) => Holds::XA,
             _ => Holds::TRANSACTION,
         };
-        for text in self.pending.texts() {
+        let mut first_error = None;
+        for (number, text) in self.pending.texts().iter().enumerate() {
             let outcome = held.backend.exchange(Command::Query(text)).await?;
-            if let Some(error) = outcome.error {
-                return Err(AlignError::Broken(error));
+            match outcome.error {
+                None => held.holds |= hold,
+                // Without its BEGIN, no transaction is open, and nothing behind it is meant for what comes next.
+                Some(error) if self.pending.begins(number) => {
+                    first_error = Some(error);
+                    break;
+                }
+                // A savepoint that fails leaves the transaction open, and the server runs what is behind it.
+                Some(error) => first_error = first_error.or(Some(error)),
             }
-            held.holds |= hold;
         }
         // Until here the connection may be lost, and the transaction with it: it is begun again on the next one.
         self.pending.clear();
-        Ok(())
+        refused(first_error)
     }
 }
 

@@ -354,6 +354,9 @@ impl Session {
                 Err(AlignError::Refused(error)) => {
                     if held.holds.is_empty() {
                         self.worker.pool.give(held.backend);
+                    } else if held.holds.intersects(Holds::IN_TRANSACTION) {
+                        // The transaction is open, only a savepoint of it failed.
+                        self.held.keep(held);
                     }
                     return Err(CheckoutError::Refused(error));
                 }

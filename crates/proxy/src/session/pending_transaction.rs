@@ -67,6 +67,11 @@ impl PendingTransaction {
         &self.texts
     }
 
+    /// Whether a text begins the transaction.
+    pub(super) fn begins(&self, number: usize) -> bool {
+        number < self.begins
+    }
+
     /// Transaction control of the client, which the proxy answers as a server would.
     ///
     /// # Errors
@@ -102,6 +107,13 @@ impl PendingTransaction {
             .last();
         let name = name.and_then(|token| identifier(&token, statement.text()));
         let name = name.unwrap_or_default().to_ascii_lowercase();
+        if !name.is_ascii() {
+            return Err(errors::UNKNOWN.with(format_args!(
+                "the proxy does not know which savepoint {} is before the transaction's first statement with a key: servers compare \
+                 names without regard to accents; use a name in ASCII, or set it after that statement",
+                String::from_utf8_lossy(&name)
+            )));
+        }
         let position = self.savepoints.iter().position(|set| *set == name);
         let is_set_anew = statement.shape().class == StatementClass::Savepoint && !has(statement, "RELEASE");
         match position {
@@ -194,5 +206,12 @@ mod tests {
             assert_eq!(after(texts), Err(1305), "{texts:?}");
         }
         assert!(after(&["SAVEPOINT a", "SAVEPOINT b", "ROLLBACK TO a", "ROLLBACK TO a"]).is_ok());
+        for text in ["SAVEPOINT é", "ROLLBACK TO `É`", "RELEASE SAVEPOINT \u{212A}"] {
+            assert_eq!(
+                after(&["SAVEPOINT e", "SAVEPOINT k", text]),
+                Err(errors::UNKNOWN.code),
+                "{text}"
+            );
+        }
     }
 }

@@ -198,6 +198,47 @@ fn an_xa_transaction_opens_where_its_first_statement_goes() {
     assert_eq!(who(&mut other), "24");
 }
 
+/// The statement that opens the transaction tells what fails then, and the session goes on as on a server.
+#[test]
+fn what_waits_and_fails_does_not_end_the_session() {
+    let proxy = tenants("maps_fails");
+    let mut client = proxy.connect(Some("maps_fails"));
+    let update = "UPDATE /* tenant=2 */ t SET who = who + 1";
+    let who = "SELECT /* tenant=2 */ who FROM t";
+    let mut owner = proxy.connect(Some("maps_fails"));
+    for sql in ["/* tenant=2 */ XA START 'maps_fails'", update] {
+        owner.query_drop(sql).unwrap();
+    }
+    client.query_drop("XA START 'maps_fails'").unwrap();
+    assert_eq!(error(&mut client, who).0, 1440);
+    assert_eq!(value(&mut client, who), "2");
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("ROLLBACK").unwrap();
+    for sql in ["XA END 'maps_fails'", "XA ROLLBACK 'maps_fails'"] {
+        owner.query_drop(sql).unwrap();
+    }
+
+    // Of a savepoint that fails, the transaction stays, and so does what is behind it.
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("SAVEPOINT bad name").unwrap();
+    client.query_drop("SAVEPOINT good").unwrap();
+    assert_eq!(error(&mut client, update).0, 1064);
+    client.query_drop(update).unwrap();
+    client.query_drop("ROLLBACK TO good").unwrap();
+    client.query_drop(update).unwrap();
+    assert_eq!(value(&mut client, who), "3");
+    client.query_drop("ROLLBACK").unwrap();
+    assert_eq!(value(&mut client, who), "2");
+
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("SAVEPOINT e").unwrap();
+    let (_, message) = error(&mut client, "SAVEPOINT é");
+    assert!(message.contains("accents"), "{message}");
+    client.query_drop(update).unwrap();
+    client.query_drop("SAVEPOINT é").unwrap();
+    client.query_drop("ROLLBACK").unwrap();
+}
+
 #[test]
 fn the_schema_that_a_session_is_in_is_the_logical_one() {
     let proxy = tenants("maps_database");
