@@ -310,9 +310,10 @@ fn outlasting_variables(server: &MariaDb) -> BTreeSet<String> {
 /// Answers after statements and a reset, by what they are about.
 fn seen_after(server: &MariaDb, statements: &[&str]) -> BTreeMap<String, String> {
     let (mut connection, mut other) = (server.root().unwrap(), server.root().unwrap());
-    other.query_drop("SET SESSION lock_wait_timeout=5").unwrap();
+    // Long: a lock that is left is there until the connection ends, and a busy server may be slow to give up others.
+    other.query_drop("SET SESSION lock_wait_timeout=60").unwrap();
     other
-        .query_drop("SET SESSION innodb_lock_wait_timeout=5")
+        .query_drop("SET SESSION innodb_lock_wait_timeout=60")
         .unwrap();
     for sql in statements {
         try_text(&mut connection, sql);
@@ -323,15 +324,17 @@ fn seen_after(server: &MariaDb, statements: &[&str]) -> BTreeMap<String, String>
         seen.insert(name.to_owned(), try_text(&mut connection, sql));
     }
     seen.extend(variables(&mut connection));
-    for (is_own, sql) in WORK {
-        let worker = if is_own { &mut connection } else { &mut other };
-        seen.insert(sql.to_owned(), try_text(worker, sql));
+    let prepared = try_text(&mut other, "XA RECOVER");
+    if prepared == "none" {
+        for (is_own, sql) in WORK {
+            let worker = if is_own { &mut connection } else { &mut other };
+            seen.insert(sql.to_owned(), try_text(worker, sql));
+        }
+    } else {
+        // Its locks would be seen by other statements too.
+        seen.clear();
     }
-    seen.insert("XA PREPARE".to_owned(), try_text(&mut other, "XA RECOVER"));
-    if seen["XA PREPARE"] != "none" {
-        // Its locks are seen by other statements too.
-        seen.retain(|name, _| name == "XA PREPARE");
-    }
+    seen.insert("XA PREPARE".to_owned(), prepared);
     drop(connection);
     // The server may still be ending the connection that has it.
     let ended = poll_until(Duration::from_secs(60), || {
