@@ -18,21 +18,29 @@ pub(crate) const PASSWORD: &str = "Pass word'1";
 /// The largest packet of the server, 24 MiB: 17 MiB pass, and 25 MiB do not.
 const LARGEST_PACKET: &str = "25165824";
 
-const TOPOLOGY: &str = r#"version: 1
-variables:
-  port: {type: integer, default: 1}
-  admin_port: {type: integer, default: 6032}
-  listen_port: {type: integer, default: 6033}
-  socket: {type: text, default: /tmp/none.sock}
-clusters:
+/// Who connects where.
+const SHOP: &str = "clusters:
   shop: {type: single, servers: {one: {host: 127.0.0.1, port: $(var.port)}}}
 users:
   app: {password: {env: APP_PASSWORD}, cluster: shop}
   other: {password: {env: APP_PASSWORD}, cluster: shop}
-listeners:
-  tcp: {port: $(var.listen_port), address: 127.0.0.1}
-  local: {socket: $(var.socket)}
-"#;
+";
+
+/// A topology whose ports and socket [`start_proxy`] gives; `parts`: its clusters and users.
+pub(crate) fn topology(parts: &str) -> String {
+    format!(
+        "version: 1
+variables:
+  port: {{type: integer, default: 1}}
+  admin_port: {{type: integer, default: 6032}}
+  listen_port: {{type: integer, default: 6033}}
+  socket: {{type: text, default: /tmp/none.sock}}
+{parts}listeners:
+  tcp: {{port: $(var.listen_port), address: 127.0.0.1}}
+  local: {{socket: $(var.socket)}}
+"
+    )
+}
 
 pub(crate) const PROJECT: &str = r#"version: 1
 engines: [bundled]
@@ -66,7 +74,7 @@ impl Estate {
         let mut environment = CommandEnvironment::new(env!("CARGO_BIN_EXE_shardwright")).unwrap();
         environment.set("APP_PASSWORD", PASSWORD);
         environment.write("shardwright.yaml", PROJECT).unwrap();
-        environment.write("topology/shop.yaml", TOPOLOGY).unwrap();
+        environment.write("topology/shop.yaml", topology(SHOP)).unwrap();
         let certificate = vec![
             format!("--tls-cert={}", pair.certificate.display()),
             format!("--tls-key={}", pair.key.display()),

@@ -9,22 +9,14 @@ use std::process::{Command, Stdio};
 use shardwright_testkit::{CommandEnvironment, MariaDb, Options, Ports, ProxyProcess};
 
 use super::package::{PASSWORD, Package};
-use crate::estate::{PROJECT, Side, start_proxy};
+use crate::estate::{PROJECT, Side, start_proxy, topology};
 
-const TOPOLOGY: &str = r#"version: 1
-variables:
-  port: {type: integer, default: 1}
-  admin_port: {type: integer, default: 6032}
-  listen_port: {type: integer, default: 6033}
-  socket: {type: text, default: /tmp/none.sock}
-clusters:
+/// Who connects where.
+const SUITE: &str = "clusters:
   suite: {type: single, servers: {one: {host: 127.0.0.1, port: $(var.port)}}}
 users:
   root: {password: {env: APP_PASSWORD}, cluster: suite}
-listeners:
-  tcp: {port: $(var.listen_port), address: 127.0.0.1}
-  local: {socket: $(var.socket)}
-"#;
+";
 
 /// As `include/default_mysqld.cnf` of the package has it, where results depend on it; the rest is this kit's.
 const SERVER: [&str; 18] = [
@@ -84,7 +76,7 @@ impl Rig {
         let mut environment = CommandEnvironment::new(env!("CARGO_BIN_EXE_shardwright")).unwrap();
         environment.set("APP_PASSWORD", PASSWORD);
         environment.write("shardwright.yaml", PROJECT).unwrap();
-        environment.write("topology/suite.yaml", TOPOLOGY).unwrap();
+        environment.write("topology/suite.yaml", topology(SUITE)).unwrap();
         let (proxy, proxy_side) = start_proxy(&environment, &server, Vec::new());
         let mut rig = Self {
             proxy,
