@@ -190,8 +190,10 @@ impl Alignment<'_> {
 
     fn has_schema(&self, backend: &Backend, has_forgotten: bool) -> bool {
         let requirements = self.requirements;
-        let is_there = !(has_forgotten && requirements.reads_schema_charset);
-        (backend.schema == requirements.schema && is_there)
+        // SET CHARACTER SET, which is repeated, takes on that of the schema.
+        let reads_charset =
+            || requirements.reads_schema_charset || self.settings.history.has_set("character set");
+        (backend.schema == requirements.schema && !(has_forgotten && reads_charset()))
             || requirements.any_schema
             || requirements.needs_no_schema
     }

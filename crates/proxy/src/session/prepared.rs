@@ -67,7 +67,8 @@ impl<'a> Execution<'a> {
         {
             prepared.types = types.into();
         }
-        let types = match prepared.types.len() == 2 * usize::from(prepared.parameters) {
+        let is_typed = prepared.types.len() == 2 * usize::from(prepared.parameters);
+        let types = match is_typed {
             true => Some(prepared.types.clone()),
             false => parameters.types_of_nulls(prepared.parameters).map(Rc::from),
         };

@@ -122,19 +122,16 @@ impl Requirements {
     /// What it takes to prepare the statement, which runs nothing: it opens no transaction and asks nothing.
     pub(super) fn into_preparation(self) -> Self {
         Self {
-            hidden_variables: None,
-            is_question: false,
-            asked: Asked::default(),
-            insert_id: false,
-            asks_insert_id: false,
-            runs_unseen_code: false,
-            reads_schema_charset: false,
-            in_transaction: false,
-            opens: false,
-            begins: false,
-            is_work: false,
-            own: None,
-            ..self
+            schema: self.schema,
+            any_schema: self.any_schema,
+            needs_no_schema: self.needs_no_schema,
+            user_variables: self.user_variables,
+            may_use_up: self.may_use_up,
+            is_read_alone: self.is_read_alone,
+            is_marked: self.is_marked,
+            read_for: self.read_for,
+            not_on: self.not_on,
+            ..Self::settings_only(self.hostgroup)
         }
     }
 

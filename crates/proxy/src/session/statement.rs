@@ -347,8 +347,7 @@ impl Session {
             insert_id: asks_id || may_leave_id(shape),
             asks_insert_id: asks_id,
             runs_unseen_code: shape.effects.intersects(SessionEffects::UNKNOWN),
-            reads_schema_charset: reads_schema_charset(statement)
-                || self.settings.history.has_set("character set"),
+            reads_schema_charset: reads_schema_charset(statement),
             own: OwnConnections::of(earlier, lock_names(statement)),
             in_transaction: shape.effects.intersects(SessionEffects::READS_SESSION)
                 && mentions(statement.text(), b"IN_TRANSACTION"),

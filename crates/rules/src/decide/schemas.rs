@@ -69,6 +69,10 @@ pub(super) fn check_of_no_shard(
     step: &MapStep,
     evaluation: &Evaluation<'_>,
 ) -> Result<(), Refused> {
+    let has_schemas = || step.shards.iter().any(|shard| shard.schema.is_some());
+    if templates(step).next().is_none() && !has_schemas() {
+        return Ok(());
+    }
     let refuse = |what: &str| {
         let what = format!("the statement's key is of no shard and {what}");
         Err(refused_because(&rule.address, Refusal::OtherShardsSchema, &what))
