@@ -335,6 +335,8 @@ impl Session {
             .then(|| self.home_of_question(earlier, asks_id, hidden_variables.is_some()))
             .flatten();
         let is_elsewhere = home.is_some_and(|home| home != route.hostgroup);
+        // Where an earlier statement ran says nothing of where the transaction belongs: that may have been a reader.
+        let begins = is_work && home.is_none();
         Requirements {
             hostgroup: home.unwrap_or(route.hostgroup),
             any_schema: schema.is_none() && session_schema.is_some(),
@@ -352,8 +354,8 @@ impl Session {
             in_transaction: shape.effects.intersects(SessionEffects::READS_SESSION)
                 && mentions(statement.text(), b"IN_TRANSACTION"),
             // What a driver asks on the way does not open the transaction; a statement does, placed or not.
-            opens: !self.pending.is_empty() && is_work,
-            begins: is_work,
+            opens: !self.pending.is_empty() && begins,
+            begins,
             may_use_up: is_work || shape.class == StatementClass::Show || shape.runs_or_reads(),
             is_read_alone,
             is_marked: is_read_alone && !self.is_never_asked(),
