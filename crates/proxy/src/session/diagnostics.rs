@@ -35,6 +35,8 @@ pub(super) struct Diagnostics {
     warnings: Warnings,
     /// The last one of the proxy's own.
     error: Option<Box<MysqlError>>,
+    /// The last statement that a server has answered was warned of.
+    has_warned: bool,
     /// What texts ask that the session has prepared by name.
     of_texts: Asked,
     /// Whether the list is a MySQL's, which every statement begins anew; MariaDB's is begun by those that use a table. `None`:
@@ -137,6 +139,18 @@ impl Diagnostics {
         self.warnings = Warnings::Lost;
     }
 
+    /// A prepared statement is about to be executed as a text.
+    pub(super) fn executes_text(&mut self) {
+        self.has_warned = false;
+    }
+
+    /// One was. Of what is deprecated in a text, MySQL warns when it prepares: its list would not have that any more.
+    pub(super) fn executed_text(&mut self) {
+        if self.has_warned && self.is_of_mysql == Some(true) {
+            self.warnings = Warnings::Lost;
+        }
+    }
+
     /// What a statement asks, and what the text asks that it runs.
     pub(super) fn asked_by(&self, statement: &Statement<'_>) -> Asked {
         let asked = match statement.class() {
@@ -186,8 +200,9 @@ impl Diagnostics {
         let asked = requirements.asked;
         if asked.warnings && matches!(self.warnings, Warnings::Own | Warnings::Lost) {
             return Err(errors::UNKNOWN.with(
-                "the session's latest warnings are on another connection than that of its previous statement, or they are an error \
-                 of the proxy's own; ask directly after a statement that a server has answered",
+                "the proxy cannot show the session's latest warnings: they are on another connection than that of its previous \
+                 statement, of an error of the proxy's own, or of a SET that the proxy ran in another form; ask directly after \
+                 a statement that a server has answered",
             ));
         }
         let is_lost = (asked.found_rows && self.found_rows == Count::Lost)
@@ -299,6 +314,7 @@ impl Diagnostics {
         } = answer;
         let place = Place::of(held);
         let had_warnings = held.backend.may_have_warnings;
+        self.has_warned = warnings > 0 && !failed;
         // Nearly every statement: the list is known to be empty, and stays so. Its text need not be read.
         if self.warnings == Warnings::On(place, own) && !failed && warnings == 0 && !had_warnings {
             return;

@@ -61,6 +61,9 @@ impl Session {
             return self.refuse(seq, other_packets()).await;
         }
         let query = Query::with_attributes(&frame, attributes.len());
-        Box::pin(self.query(text, query)).await
+        self.diagnostics.executes_text();
+        Box::pin(self.query(text, query)).await?;
+        self.diagnostics.executed_text();
+        Ok(())
     }
 }

@@ -375,3 +375,30 @@ fn a_question_behind_begin_does_not_open_the_transaction_where_the_answer_is() {
         }
     }
 }
+
+/// MySQL warns of what is deprecated when it prepares a SET, and the proxy runs the text of one.
+#[test]
+fn warnings_behind_a_prepared_set_are_one_servers_or_refused() {
+    let stage = Stage::start();
+    for sql in [
+        "SET @a = FOUND_ROWS()",
+        "SET @a = 1/0",
+        "SET @a = 'a' || 'b'",
+        "SET @a = 1, @b := 2",
+        "SET @a = (@b := 2)",
+        "SET SESSION sql_mode = 'NO_ZERO_DATE'",
+        "SET @a = 1",
+    ] {
+        for question in ["SHOW WARNINGS", "SELECT @@warning_count"] {
+            let (mut sharded, mut unsharded) = stage.session(Map::User, 1);
+            let [here, expected] = [&mut sharded, &mut unsharded].map(|connection| {
+                connection.exec_drop(sql, ()).unwrap();
+                text(connection, question)
+            });
+            match &here {
+                Err(error) if is_refusal(error) => assert_ne!(sql, "SET @a = 1", "{error}"),
+                _ => assert_eq!(here, expected, "{sql}; {question}"),
+            }
+        }
+    }
+}
