@@ -16,6 +16,7 @@ use shardwright_wire::{MysqlError, errors};
 use super::diagnostics::needed_elsewhere;
 use super::held::Held;
 use super::place::Place;
+use super::statement_words::runs_text;
 use super::variables::{VariableNames, Variables};
 
 /// Names that are kept for a session; one with more is not asked about variables that it has not assigned.
@@ -32,6 +33,8 @@ pub(super) struct HiddenVariables {
     /// Such statements.
     count: u64,
     assigned: Assigned,
+    /// Names in texts that the session has prepared by name. A text that is itself a variable is not looked into.
+    of_texts: HashSet<Vec<u8>>,
 }
 
 /// A connection with statements that may have run such code, by their numbers.
@@ -79,6 +82,9 @@ impl HiddenVariables {
         let found = Variables::of(statement);
         let mut read = found.read;
         read.extend(found.arguments.into_iter().map(|(_, name)| name));
+        if !self.of_texts.is_empty() && runs_text(statement) {
+            read.extend(self.of_texts.iter().cloned());
+        }
         read.retain(|name| !known.contains(name));
         (!read.is_empty()).then(|| Box::new(VariableNames(read)))
     }
@@ -139,6 +145,9 @@ impl HiddenVariables {
         }
         if failed || !mentions_variables(statement) {
             return;
+        }
+        if statement.class() == StatementClass::Prepare && self.of_texts.len() < MAX_NAMES {
+            self.of_texts.extend(Variables::of_prepared_text(statement));
         }
         let Assigned::Names(known) = &mut self.assigned else {
             return;

@@ -146,6 +146,17 @@ impl Variables {
         }
     }
 
+    /// The variables in the texts that `PREPARE s FROM '…'` names, which EXECUTE reads.
+    pub(super) fn of_prepared_text(statement: &Statement<'_>) -> Vec<Vec<u8>> {
+        let mut parts = Vec::new();
+        read_parts(statement.text(), statement.mode(), MAX_NESTED, &mut parts);
+        let mut found = Self::default();
+        if parts.first().is_some_and(|first| first.is("PREPARE")) {
+            found.read_texts(&parts, statement.mode());
+        }
+        found.read
+    }
+
     /// Takes in the variables of texts that are run.
     fn read_texts(&mut self, parts: &[Part<'_>], mode: LexMode) {
         for part in parts.iter().filter(|part| part.kind == TokenKind::String) {

@@ -163,6 +163,17 @@ fn a_trigger_s_variable_is_that_of_the_last_write_that_set_it() {
         message.contains("hostgroup 10") && message.contains("hostgroup 20"),
         "{message}"
     );
+    // So is that of a text which was prepared by name.
+    client.reset().unwrap();
+    run(&mut client, "INSERT INTO t VALUES (5)");
+    run(&mut client, "PREPARE s FROM 'SELECT @trig'");
+    assert_eq!(value(&mut client, "EXECUTE s"), "5");
+    client.reset().unwrap();
+    run(&mut client, "INSERT INTO t VALUES (6)");
+    run(&mut client, "INSERT /* b */ INTO t VALUES (7)");
+    run(&mut client, "PREPARE s FROM 'SELECT @trig'");
+    let code = error(&mut client, "EXECUTE s").0;
+    assert!([1105, 9006].contains(&code), "{code}");
 }
 
 #[test]
