@@ -34,7 +34,7 @@ pub(super) struct HiddenVariables {
     count: u64,
     assigned: Assigned,
     /// Names in texts that the session has prepared by name. A text that is itself a variable is not looked into.
-    of_texts: HashSet<Vec<u8>>,
+    of_texts: Option<Box<HashSet<Vec<u8>>>>,
 }
 
 /// A connection with statements that may have run such code, by their numbers.
@@ -48,14 +48,14 @@ struct Written {
 /// Names of variables that texts of the session have assigned.
 #[derive(Debug)]
 enum Assigned {
-    Names(HashSet<Vec<u8>>),
+    Names(Box<HashSet<Vec<u8>>>),
     /// More than are kept.
     Any,
 }
 
 impl Default for Assigned {
     fn default() -> Self {
-        Self::Names(HashSet::new())
+        Self::Names(Box::default())
     }
 }
 
@@ -82,8 +82,10 @@ impl HiddenVariables {
         let found = Variables::of(statement);
         let mut read = found.read;
         read.extend(found.arguments.into_iter().map(|(_, name)| name));
-        if !self.of_texts.is_empty() && runs_text(statement) {
-            read.extend(self.of_texts.iter().cloned());
+        if let Some(of_texts) = &self.of_texts
+            && runs_text(statement)
+        {
+            read.extend(of_texts.iter().cloned());
         }
         read.retain(|name| !known.contains(name));
         (!read.is_empty()).then(|| Box::new(VariableNames(read)))
@@ -146,8 +148,8 @@ impl HiddenVariables {
         if failed || !mentions_variables(statement) {
             return;
         }
-        if statement.class() == StatementClass::Prepare && self.of_texts.len() < MAX_NAMES {
-            self.of_texts.extend(Variables::of_prepared_text(statement));
+        if statement.class() == StatementClass::Prepare {
+            self.note_text(statement);
         }
         let Assigned::Names(known) = &mut self.assigned else {
             return;
@@ -155,6 +157,17 @@ impl HiddenVariables {
         known.extend(Variables::of(statement).assigned);
         if known.len() > MAX_NAMES {
             self.assigned = Assigned::Any;
+        }
+    }
+
+    fn note_text(&mut self, statement: &Statement<'_>) {
+        let names = Variables::of_prepared_text(statement);
+        if names.is_empty() {
+            return;
+        }
+        let of_texts = self.of_texts.get_or_insert_default();
+        if of_texts.len() < MAX_NAMES {
+            of_texts.extend(names);
         }
     }
 
