@@ -33,8 +33,6 @@ pub(super) struct HiddenVariables {
     /// Such statements.
     count: u64,
     assigned: Assigned,
-    /// Names in texts that the session has prepared by name. A text that is itself a variable is not looked into.
-    of_texts: Option<Box<HashSet<Vec<u8>>>>,
 }
 
 /// A connection with statements that may have run such code, by their numbers.
@@ -48,9 +46,17 @@ struct Written {
 /// Names of variables that texts of the session have assigned.
 #[derive(Debug)]
 enum Assigned {
-    Names(Box<HashSet<Vec<u8>>>),
+    Names(Box<KnownNames>),
     /// More than are kept.
     Any,
+}
+
+/// Names of variables in a session's texts.
+#[derive(Debug, Default)]
+struct KnownNames {
+    assigned: HashSet<Vec<u8>>,
+    /// In texts that it has prepared by name. A text that is itself a variable is not looked into.
+    prepared: HashSet<Vec<u8>>,
 }
 
 impl Default for Assigned {
@@ -82,12 +88,10 @@ impl HiddenVariables {
         let found = Variables::of(statement);
         let mut read = found.read;
         read.extend(found.arguments.into_iter().map(|(_, name)| name));
-        if let Some(of_texts) = &self.of_texts
-            && runs_text(statement)
-        {
-            read.extend(of_texts.iter().cloned());
+        if !known.prepared.is_empty() && runs_text(statement) {
+            read.extend(known.prepared.iter().cloned());
         }
-        read.retain(|name| !known.contains(name));
+        read.retain(|name| !known.assigned.contains(name));
         (!read.is_empty()).then(|| Box::new(VariableNames(read)))
     }
 
@@ -98,12 +102,12 @@ impl HiddenVariables {
         };
         let found = Variables::of(statement);
         if statement.shape().class != StatementClass::Call
-            || found.read.iter().any(|name| !known.contains(name))
+            || found.read.iter().any(|name| !known.assigned.contains(name))
         {
             return None;
         }
         let arguments = found.arguments.into_iter();
-        let positions = arguments.filter_map(|(at, name)| (!known.contains(&name)).then_some(at));
+        let positions = arguments.filter_map(|(at, name)| (!known.assigned.contains(&name)).then_some(at));
         Some(positions.collect())
     }
 
@@ -148,26 +152,15 @@ impl HiddenVariables {
         if failed || !mentions_variables(statement) {
             return;
         }
-        if statement.class() == StatementClass::Prepare {
-            self.note_text(statement);
-        }
         let Assigned::Names(known) = &mut self.assigned else {
             return;
         };
-        known.extend(Variables::of(statement).assigned);
-        if known.len() > MAX_NAMES {
+        known.assigned.extend(Variables::of(statement).assigned);
+        if statement.class() == StatementClass::Prepare {
+            known.prepared.extend(Variables::of_prepared_text(statement));
+        }
+        if known.assigned.len().max(known.prepared.len()) > MAX_NAMES {
             self.assigned = Assigned::Any;
-        }
-    }
-
-    fn note_text(&mut self, statement: &Statement<'_>) {
-        let names = Variables::of_prepared_text(statement);
-        if names.is_empty() {
-            return;
-        }
-        let of_texts = self.of_texts.get_or_insert_default();
-        if of_texts.len() < MAX_NAMES {
-            of_texts.extend(names);
         }
     }
 
