@@ -35,7 +35,7 @@ pub(super) struct Diagnostics {
     warnings: Warnings,
     /// The last one of the proxy's own.
     error: Option<Box<MysqlError>>,
-    /// The last statement that a server has answered was warned of.
+    /// A server has warned of a statement since a prepared one was last to be executed as a text.
     has_warned: bool,
     /// What texts ask that the session has prepared by name.
     of_texts: Asked,
@@ -144,7 +144,8 @@ impl Diagnostics {
         self.has_warned = false;
     }
 
-    /// One was. Of what is deprecated in a text, MySQL warns when it prepares: its list would not have that any more.
+    /// A prepared statement was executed as a text. MySQL warns of what is deprecated in a text when it prepares it: its list
+    /// would be without that after the execution.
     pub(super) fn executed_text(&mut self) {
         if self.has_warned && self.is_of_mysql == Some(true) {
             self.warnings = Warnings::Lost;
@@ -200,9 +201,9 @@ impl Diagnostics {
         let asked = requirements.asked;
         if asked.warnings && matches!(self.warnings, Warnings::Own | Warnings::Lost) {
             return Err(errors::UNKNOWN.with(
-                "the proxy cannot show the session's latest warnings: they are on another connection than that of its previous \
-                 statement, of an error of the proxy's own, or of a SET that the proxy ran in another form; ask directly after \
-                 a statement that a server has answered",
+                "the proxy cannot show the session's latest warnings: another connection than that of its previous statement has \
+                 them, they are an error of the proxy's own, or they are those of a prepared SET, which it ran as a text; ask \
+                 directly after a statement that a server has answered",
             ));
         }
         let is_lost = (asked.found_rows && self.found_rows == Count::Lost)
@@ -314,11 +315,11 @@ impl Diagnostics {
         } = answer;
         let place = Place::of(held);
         let had_warnings = held.backend.may_have_warnings;
-        self.has_warned = warnings > 0 && !failed;
         // Nearly every statement: the list is known to be empty, and stays so. Its text need not be read.
         if self.warnings == Warnings::On(place, own) && !failed && warnings == 0 && !had_warnings {
             return;
         }
+        self.has_warned |= warnings > 0 && !failed;
         self.is_of_mysql = Some(!held.backend.is_mariadb);
         let list = match held.backend.is_mariadb {
             true => warning_list(statement),

@@ -155,10 +155,9 @@ impl HiddenVariables {
         let Assigned::Names(known) = &mut self.assigned else {
             return;
         };
-        known.assigned.extend(Variables::of(statement).assigned);
-        if statement.class() == StatementClass::Prepare {
-            known.prepared.extend(Variables::of_prepared_text(statement));
-        }
+        let found = Variables::of(statement);
+        known.assigned.extend(found.assigned);
+        known.prepared.extend(found.prepared);
         if known.assigned.len().max(known.prepared.len()) > MAX_NAMES {
             self.assigned = Assigned::Any;
         }

@@ -21,6 +21,8 @@ pub(super) struct Variables {
     /// Read, and not assigned by the statement before. Where a table or a query inside decides the order, one that is assigned
     /// anywhere is not read.
     pub(super) read: Vec<Vec<u8>>,
+    /// In the text of `PREPARE s FROM '…'`: EXECUTE reads them.
+    pub(super) prepared: Vec<Vec<u8>>,
     /// Arguments of CALL that are nothing else, by position, from 1: an OUT parameter reads none.
     pub(super) arguments: Vec<(usize, Vec<u8>)>,
 }
@@ -64,8 +66,10 @@ impl Variables {
             found.read.retain(|name| !set.contains(name));
             return found;
         }
-        if parts.first().is_some_and(|first| first.is("EXECUTE")) {
-            found.read_texts(&parts, statement.mode());
+        match parts.first() {
+            Some(first) if first.is("EXECUTE") => found.read.extend(in_texts(&parts, statement.mode())),
+            Some(first) if first.is("PREPARE") => found.prepared.extend(in_texts(&parts, statement.mode())),
+            _ => {}
         }
         if !is_in_order {
             let assigned = &found.assigned;
@@ -145,30 +149,20 @@ impl Variables {
             }
         }
     }
+}
 
-    /// The variables in the texts that `PREPARE s FROM '…'` names, which EXECUTE reads.
-    pub(super) fn of_prepared_text(statement: &Statement<'_>) -> Vec<Vec<u8>> {
-        let mut parts = Vec::new();
-        read_parts(statement.text(), statement.mode(), MAX_NESTED, &mut parts);
-        let mut found = Self::default();
-        if parts.first().is_some_and(|first| first.is("PREPARE")) {
-            found.read_texts(&parts, statement.mode());
-        }
-        found.read
+/// The variables in a statement's strings, which are texts to be run.
+fn in_texts(parts: &[Part<'_>], mode: LexMode) -> Vec<Vec<u8>> {
+    let mut names = Vec::new();
+    for part in parts.iter().filter(|part| part.kind == TokenKind::String) {
+        let inside = part
+            .text
+            .get(1..part.text.len().saturating_sub(1))
+            .unwrap_or_default();
+        let variables = Lexer::new(inside, mode).filter(|token| token.kind == TokenKind::UserVariable);
+        names.extend(variables.map(|token| name(token.span.of(inside))));
     }
-
-    /// Takes in the variables of texts that are run.
-    fn read_texts(&mut self, parts: &[Part<'_>], mode: LexMode) {
-        for part in parts.iter().filter(|part| part.kind == TokenKind::String) {
-            let inside = part
-                .text
-                .get(1..part.text.len().saturating_sub(1))
-                .unwrap_or_default();
-            let variables = Lexer::new(inside, mode).filter(|token| token.kind == TokenKind::UserVariable);
-            self.read
-                .extend(variables.map(|token| name(token.span.of(inside))));
-        }
-    }
+    names
 }
 
 /// The variables behind SET in a compound statement.
