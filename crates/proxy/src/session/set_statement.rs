@@ -14,6 +14,8 @@ use super::system_variables::beyond_ascii;
 use crate::characteristics::{Characteristics, SessionDefaults};
 use crate::set_names::SetNames;
 
+pub(super) mod switches;
+
 /// Variables whose SET does something, once, in place of giving them a value: it must not be repeated.
 const NO_VALUES: [&str; 13] = [
     "debug",
@@ -338,7 +340,7 @@ impl SetPlan {
                 "tx_read_only" => "transaction_read_only",
                 name => name,
             };
-            self.leave(vec![name.to_owned()]);
+            self.leave(switches::set_by(name, value));
         }
         Ok(())
     }

@@ -10,6 +10,7 @@ use shardwright_wire::StatusFlags;
 
 use super::next_transaction::NextTransaction;
 use super::set_statement::SetPlan;
+use super::set_statement::switches::sets;
 use crate::reading::Reading;
 use crate::server_defaults::ServerDefaults;
 use crate::set_names::SetNames;
@@ -202,7 +203,7 @@ impl HistoryEntry {
     }
 
     fn is_superseded_by(&self, variables: &[String]) -> bool {
-        !self.variables.is_empty() && self.variables.iter().all(|variable| variables.contains(variable))
+        !self.variables.is_empty() && self.variables.iter().all(|variable| sets(variables, variable))
     }
 }
 
@@ -231,6 +232,24 @@ mod tests {
         );
         history.push(b"e", &variables(&["time_zone"]), false);
         assert_eq!(history.since(0).count(), 4, "e may build on c");
+    }
+
+    #[test]
+    fn switches_of_a_list_are_set_one_by_one() {
+        let mut history = SetHistory::default();
+        let mut texts = |text: &str, variables: &[&str]| {
+            let variables: Vec<_> = variables.iter().map(|name| (*name).to_owned()).collect();
+            history.push(text.as_bytes(), &variables, true);
+            let texts = history
+                .since(0)
+                .map(|(_, text)| String::from_utf8_lossy(text).into_owned());
+            texts.collect::<Vec<_>>()
+        };
+        texts("a", &["optimizer_switch=mrr"]);
+        texts("b", &["optimizer_switch=bka"]);
+        assert_eq!(texts("c", &["optimizer_switch=mrr"]), ["b", "c"]);
+        assert_eq!(texts("d", &["optimizer_switch"]), ["d"]);
+        assert_eq!(texts("e", &["optimizer_switch=mrr"]), ["d", "e"]);
     }
 
     #[test]

@@ -5,7 +5,7 @@ use mysql::prelude::Queryable;
 use shardwright_testkit::{ClientOptions, Flavour};
 
 use crate::resets::try_text;
-use crate::support::{PASSWORD, Setup, USER, server, start};
+use crate::support::{PASSWORD, Setup, USER, server, start, value};
 
 fn direct() -> Conn {
     let options = ClientOptions {
@@ -185,4 +185,34 @@ fn several_statements_may_set_a_mode_that_reads_alike() {
         answers
     };
     assert_eq!(answers(proxy.connect(None)), answers(direct()));
+}
+
+/// `SET optimizer_switch='mrr=off'` leaves all other switches as they were, on every connection of the session.
+#[test]
+fn a_switch_that_is_set_leaves_the_others() {
+    let proxy = crate::maps::tenants("set_switches");
+    let mut client = proxy.connect(Some("set_switches"));
+    for sql in [
+        "SET optimizer_switch='mrr=on'",
+        "SET SESSION optimizer_switch='index_merge=off,index_condition_pushdown=off'",
+        "SET optimizer_switch='index_merge=on'",
+        "SET optimizer_switch='index_merge=off'",
+    ] {
+        client.query_drop(sql).unwrap();
+    }
+    let look = |tenant: u32| {
+        format!(
+            "SELECT /* tenant={tenant} */ CONCAT(@@optimizer_switch LIKE 'index_merge=off,%', @@optimizer_switch LIKE '%,mrr=on,%', \
+             @@optimizer_switch LIKE '%,index_condition_pushdown=off,%') FROM t"
+        )
+    };
+    for tenant in [1, 2, 1] {
+        assert_eq!(value(&mut client, &look(tenant)), "111", "{tenant}");
+    }
+    client.query_drop("SET optimizer_switch='default'").unwrap();
+    let mut fresh = proxy.connect(Some("set_switches"));
+    for tenant in [2, 1] {
+        let of_server = value(&mut fresh, &look(tenant));
+        assert_eq!(value(&mut client, &look(tenant)), of_server, "{tenant}");
+    }
 }
