@@ -9,7 +9,10 @@
 //! carry a status (it is a row, or a part of one) and passes as it comes. The EOF behind definitions gets the flag as
 //! well, as servers do it: among the packets of an answer, only EOF packets are five bytes that start with `0xFE`.
 //!
-//! Invariant: what goes out has the same packets with the same payloads, but for the one flag.
+//! Flags that the proxy knows of and the server does not, such as that of a transaction which has not been opened yet, are set
+//! in the same packets.
+//!
+//! Invariant: what goes out has the same packets with the same payloads, but for these flags.
 //!
 //! ```text
 //! in   1:OK(status 2)        1:count 2:definition 3:EOF(status 2) 4:row 5:EOF(status 2)
@@ -43,6 +46,8 @@ pub struct AnswerSplice {
     next_seq: u8,
     /// The answer that is being taken is followed by another.
     more_follow: bool,
+    /// Flags of the session that the answer's server does not know of.
+    session: StatusFlags,
     /// The header of the packet that is being taken, and its payload where it is short.
     held: Vec<u8>,
     /// Bytes of a long packet that are still to come.
@@ -57,6 +62,7 @@ impl AnswerSplice {
         Self {
             next_seq,
             more_follow: false,
+            session: StatusFlags::empty(),
             held: Vec::new(),
             passing: 0,
             failed: false,
@@ -68,6 +74,18 @@ impl AnswerSplice {
         self.more_follow = more_follow;
         self.held.clear();
         self.passing = 0;
+    }
+
+    /// Sets these flags in the answers from here on.
+    pub fn set_flags(&mut self, flags: StatusFlags) {
+        self.session = flags;
+    }
+
+    /// The flags for the answer that is being taken.
+    fn flags(&self) -> StatusFlags {
+        let mut flags = self.session;
+        flags.set(StatusFlags::SERVER_MORE_RESULTS_EXISTS, self.more_follow);
+        flags
     }
 
     /// An answer has ended with an error: nothing follows it, whatever was said.
@@ -108,8 +126,8 @@ impl AnswerSplice {
             let payload = self.held.get_mut(HEADER_LEN..).unwrap_or_default();
             if is_end && bytes.is_empty() {
                 self.end()?;
-            } else if self.more_follow && payload.len() == EofPacket::LEN && payload[0] == 0xFE {
-                set_more_follow(payload)?;
+            } else if payload.len() == EofPacket::LEN && payload[0] == 0xFE {
+                self.flag()?;
             }
             self.number();
             out.extend_from_slice(&self.held);
@@ -151,15 +169,24 @@ impl AnswerSplice {
                 self.failed = true;
                 Ok(())
             }
-            Some(0x00 | 0xFE) if self.more_follow => set_more_follow(payload),
+            Some(0x00 | 0xFE) => self.flag(),
             Some(_) if !self.more_follow => Ok(()),
             _ => Err(SpliceError::NoEnd),
         }
     }
+
+    /// Sets the flags in the packet that is held, an OK or EOF packet.
+    fn flag(&mut self) -> Result<(), SpliceError> {
+        let flags = self.flags();
+        match self.held.get_mut(HEADER_LEN..) {
+            Some(payload) if !flags.is_empty() => set_flags(payload, flags),
+            _ => Ok(()),
+        }
+    }
 }
 
-/// Sets SERVER_MORE_RESULTS_EXISTS in an OK or EOF packet.
-fn set_more_follow(payload: &mut [u8]) -> Result<(), SpliceError> {
+/// Sets flags in an OK or EOF packet.
+fn set_flags(payload: &mut [u8], flags: StatusFlags) -> Result<(), SpliceError> {
     let status_at = if payload[0] == 0xFE && payload.len() == EofPacket::LEN {
         3
     } else {
@@ -168,10 +195,10 @@ fn set_more_follow(payload: &mut [u8]) -> Result<(), SpliceError> {
         reader.lenenc_int()?;
         payload.len() - reader.remaining()
     };
-    let flag = StatusFlags::SERVER_MORE_RESULTS_EXISTS.bits().to_le_bytes();
-    let status = payload.get_mut(status_at..status_at + flag.len());
-    for (byte, flag) in status.ok_or(DecodeError::Truncated)?.iter_mut().zip(flag) {
-        *byte |= flag;
+    let flags = flags.bits().to_le_bytes();
+    let status = payload.get_mut(status_at..status_at + flags.len());
+    for (byte, flags) in status.ok_or(DecodeError::Truncated)?.iter_mut().zip(flags) {
+        *byte |= flags;
     }
     Ok(())
 }
@@ -262,6 +289,25 @@ mod tests {
         let (bytes, failed) = joined(&answers, &[7]);
         assert!(failed);
         assert_eq!(read(none, &bytes), (1, 0, Some(1064)));
+    }
+
+    #[test]
+    fn flags_of_the_session_are_in_every_status() {
+        for capabilities in [CapabilityFlags::empty(), CapabilityFlags::CLIENT_DEPRECATE_EOF] {
+            for answer in [ok(capabilities, 1), rows(capabilities, &[vec![0; 3]])] {
+                let mut splice = AnswerSplice::new(1);
+                splice.set_flags(StatusFlags::SERVER_STATUS_IN_TRANS);
+                splice.begin(false);
+                let mut out = Vec::new();
+                splice.take(&answer, true, &mut out).unwrap();
+                let mut scanner = ResponseScanner::new(capabilities);
+                scanner.begin(ResponseShape::TextResults, 1);
+                assert_eq!(scanner.feed(&out).unwrap().event, ScanEvent::Complete);
+                let expected = STATUS | StatusFlags::SERVER_STATUS_IN_TRANS;
+                assert_eq!(scanner.outcome().status, Some(expected));
+                assert_eq!(out.len(), answer.len());
+            }
+        }
     }
 
     #[test]

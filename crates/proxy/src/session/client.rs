@@ -109,6 +109,16 @@ impl Client {
         Poll::Pending
     }
 
+    /// Sets flags in the answers that are forwarded from here on; the next begins with packet `seq`.
+    pub(super) fn set_flags(&mut self, seq: u8, flags: StatusFlags) {
+        if !flags.is_empty() {
+            self.splice.get_or_insert_with(|| AnswerSplice::new(seq));
+        }
+        if let Some(splice) = &mut self.splice {
+            splice.set_flags(flags);
+        }
+    }
+
     /// Sends one payload.
     pub(super) async fn send(&mut self, mut seq: u8, payload: &[u8]) -> Flow {
         if self.splice.is_some() {

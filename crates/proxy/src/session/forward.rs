@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use shardwright_rules::Statement;
 use shardwright_wire::statement::{PREPARED_ID_END, set_prepared_id};
-use shardwright_wire::{CapabilityFlags, ResponseScanner, ResponseShape, ScanEvent};
+use shardwright_wire::{CapabilityFlags, ResponseScanner, ResponseShape, ScanEvent, StatusFlags};
 
 use super::Session;
 use super::client::Client;
@@ -79,6 +79,7 @@ impl Session {
         limit_ms: Option<u32>,
     ) -> Result<Traffic, Broken> {
         let time_limit = self.time_limit(limit_ms);
+        let waiting = self.flags_of_waiting();
         let mut watch = Watch {
             worker: &self.worker,
             user: &self.login.user,
@@ -94,6 +95,11 @@ impl Session {
             poll_fn(|cx| poll_reset(&mut self.client, backend, &mut watch, cx)).await?;
         }
         backend.scanner.begin(transmission.shape, transmission.next_seq);
+        let is_one_of_several = self.client.splice.is_some();
+        // The answer to COM_STMT_PREPARE has no status in its OK.
+        if transmission.statement_id.is_none() {
+            self.client.set_flags(transmission.next_seq, waiting);
+        }
         let mut forwarding = Forwarding {
             client: &mut self.client,
             watch: &mut watch,
@@ -118,8 +124,11 @@ impl Session {
             is_complete: transmission.shape == ResponseShape::None,
             is_new: true,
         };
-        poll_fn(|cx| forwarding.poll(cx, &mut backend.channel)).await?;
+        let forwarded = poll_fn(|cx| forwarding.poll(cx, &mut backend.channel)).await;
         let bytes_received = forwarding.received;
+        self.client.set_flags(transmission.next_seq, StatusFlags::empty());
+        self.client.splice.take_if(|_| !is_one_of_several);
+        forwarded?;
         let ended = Instant::now();
         backend.may_be_killed |= watch.finish().await;
         backend.note_answer();
@@ -129,6 +138,13 @@ impl Session {
             time: ended - started,
             ended,
         })
+    }
+
+    /// What the client is told of a transaction that was begun and that no server knows of yet.
+    fn flags_of_waiting(&self) -> StatusFlags {
+        let mut flags = StatusFlags::empty();
+        flags.set(StatusFlags::SERVER_STATUS_IN_TRANS, !self.pending.is_empty());
+        flags
     }
 
     /// How long a statement may take; the user's own limit holds for all of them.
