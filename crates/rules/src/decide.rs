@@ -129,17 +129,17 @@ fn before_rules(index: &impl Index, evaluation: &Evaluation<'_>) -> Option<Outco
 fn while_pending(pending: PendingKind, statement: &Statement<'_>) -> Option<Outcome> {
     let is_xa = statement.class() == StatementClass::Xa;
     let is_control = statement.follows_transaction();
+    let is_end = statement.transaction_end().is_some();
+    let answered = is_control.then(|| Outcome::Answer {
+        message: String::new(),
+    });
     match pending {
-        PendingKind::Local if is_xa => Some(Outcome::Reject(refusal::xa_within_transaction())),
-        PendingKind::Local if is_control => Some(Outcome::Answer {
-            message: String::new(),
-        }),
-        PendingKind::Local => None,
+        PendingKind::Local if is_xa => refusal::xa_within_transaction(statement).map(Outcome::Reject),
+        PendingKind::Local => answered,
         // An XA transaction without a statement is opened by its end, which goes to the user's own cluster.
         PendingKind::Xa if is_xa && !statement.begins_xa() => None,
-        PendingKind::Xa if statement.class() == StatementClass::Savepoint => {
-            Some(Outcome::Reject(refusal::savepoint_before_xa()))
-        }
+        PendingKind::Xa if statement.resumes_xa() => Some(Outcome::Reject(refusal::no_xa_to_resume())),
+        PendingKind::Xa if is_control && !is_xa && !is_end => answered,
         PendingKind::Xa => {
             (is_control || statement.begins()).then(|| Outcome::Reject(refusal::within_active_xa()))
         }

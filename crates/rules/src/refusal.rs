@@ -1,9 +1,10 @@
 //! The refusals of shard maps: what is missing, what is accepted, and the code to look up.
 
 use serde::Serialize;
+use shardwright_sql::Servers;
 
 use crate::key_column::KeyDoubt;
-use crate::{Address, AssumedTable, CommentForm, Finder, KeyTemplate};
+use crate::{Address, AssumedTable, CommentForm, Finder, KeyTemplate, Statement};
 
 /// Why a statement is refused. The number is that of the page that `shardwright explain` shows.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -174,38 +175,57 @@ impl Rejection {
     }
 }
 
-/// XA START while a transaction waits that BEGIN has begun.
-pub(crate) fn xa_within_transaction() -> Rejection {
-    Rejection {
+/// XA while a transaction waits that BEGIN has begun; `None`: XA RECOVER, which asks the server.
+pub(crate) fn xa_within_transaction(statement: &Statement<'_>) -> Option<Rejection> {
+    let outside = || Rejection {
         code: 1400,
         sqlstate: "XAE09",
         refusal: None,
         message: "XAER_OUTSIDE: Some work is done outside global transaction".to_owned(),
         address: None,
+    };
+    if statement.begins_xa() {
+        return Some(if statement.resumes_xa() {
+            no_xa_to_resume()
+        } else {
+            outside()
+        });
     }
+    if statement.recovers_xa() {
+        return None;
+    }
+    let is_mariadb = statement.mode().servers.meet(Servers::ALL_MARIADB);
+    Some(match statement.ends_xa() && is_mariadb {
+        true => outside(),
+        false => not_in_state("NON-EXISTING"),
+    })
 }
 
 /// BEGIN, COMMIT, a second XA START while an XA transaction waits.
 pub fn within_active_xa() -> Rejection {
+    not_in_state("ACTIVE")
+}
+
+/// XA, or other control of transactions, that the state of the XA transaction does not allow.
+fn not_in_state(state: &str) -> Rejection {
     Rejection {
         code: 1399,
         sqlstate: "XAE07",
         refusal: None,
-        message:
-            "XAER_RMFAIL: The command cannot be executed when global transaction is in the  ACTIVE state"
-                .to_owned(),
+        message: format!(
+            "XAER_RMFAIL: The command cannot be executed when global transaction is in the  {state} state"
+        ),
         address: None,
     }
 }
 
-/// SAVEPOINT while an XA transaction waits.
-pub(crate) fn savepoint_before_xa() -> Rejection {
+/// XA START … RESUME of a transaction that there is not, and JOIN, which no server can.
+pub(crate) fn no_xa_to_resume() -> Rejection {
     Rejection {
-        code: 1105,
-        sqlstate: "HY000",
+        code: 1398,
+        sqlstate: "XAE05",
         refusal: None,
-        message: "the proxy opens the XA transaction with its first statement with a key; set savepoints after that statement"
-            .to_owned(),
+        message: "XAER_INVAL: Invalid arguments (or unsupported command)".to_owned(),
         address: None,
     }
 }

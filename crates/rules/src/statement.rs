@@ -258,16 +258,29 @@ impl<'a> Statement<'a> {
 
     /// XA START, XA BEGIN.
     pub fn begins_xa(&self) -> bool {
-        let is_begin =
-            |token: Token| token.is_word(self.text(), "START") || token.is_word(self.text(), "BEGIN");
-        self.class() == StatementClass::Xa && self.tokens().nth(1).is_some_and(is_begin)
+        self.is_xa(&["START", "BEGIN"])
+    }
+
+    /// XA START … JOIN, XA START … RESUME.
+    pub(crate) fn resumes_xa(&self) -> bool {
+        let is_option =
+            |token: &Token| token.is_word(self.text(), "JOIN") || token.is_word(self.text(), "RESUME");
+        self.begins_xa() && self.tokens().any(|token| is_option(&token))
     }
 
     /// XA COMMIT, XA ROLLBACK.
     pub fn ends_xa(&self) -> bool {
-        let is_end =
-            |token: Token| token.is_word(self.text(), "COMMIT") || token.is_word(self.text(), "ROLLBACK");
-        self.class() == StatementClass::Xa && self.tokens().nth(1).is_some_and(is_end)
+        self.is_xa(&["COMMIT", "ROLLBACK"])
+    }
+
+    /// XA RECOVER.
+    pub(crate) fn recovers_xa(&self) -> bool {
+        self.is_xa(&["RECOVER"])
+    }
+
+    fn is_xa(&self, verbs: &[&str]) -> bool {
+        let is_verb = |token: Token| verbs.iter().any(|verb| token.is_word(self.text(), verb));
+        self.class() == StatementClass::Xa && self.tokens().nth(1).is_some_and(is_verb)
     }
 
     /// What of it begins a transaction, where it has to wait for a key.

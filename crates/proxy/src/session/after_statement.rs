@@ -20,6 +20,9 @@ use crate::reading::{TOLD, is_read_in};
 use crate::server_defaults::ServerDefaults;
 use crate::stats::{Sample, bump};
 
+/// ER_XA_RBROLLBACK, ER_XA_RBTIMEOUT, ER_XA_RBDEADLOCK
+const XA_ROLLED_BACK: [u16; 3] = [1402, 1613, 1614];
+
 /// What a server said of a statement.
 struct Answered {
     failed: bool,
@@ -290,9 +293,13 @@ impl Session {
                 autocommit: self.settings.autocommit,
                 ends_transaction: routed.statement.transaction_end() == Some(TransactionEnd::Over),
                 failed: answered.failed,
+                was_rolled_back: answered
+                    .error
+                    .is_some_and(|error| XA_ROLLED_BACK.contains(&error)),
                 warnings: answered.warnings,
                 set,
                 ending: routed.ending,
+                begins_xa: routed.statement.begins_xa(),
                 multiplex: routed.besides.effects.multiplex,
             },
         );

@@ -107,11 +107,15 @@ pub(crate) struct After<'a> {
     /// It is a COMMIT or ROLLBACK that opens no other transaction.
     pub(crate) ends_transaction: bool,
     pub(crate) failed: bool,
+    /// Its error says that the XA transaction is rolled back.
+    pub(crate) was_rolled_back: bool,
     pub(crate) warnings: u16,
     /// What a SET has left.
     pub(crate) set: SetLeft,
     /// What else the first words of the statement say.
     pub(crate) ending: Ending,
+    /// It is an XA START or XA BEGIN.
+    pub(crate) begins_xa: bool,
     /// `multiplex` of the rules.
     pub(crate) multiplex: Option<u8>,
 }
@@ -157,9 +161,12 @@ pub(crate) fn after(before: Holds, facts: &After<'_>) -> Holds {
     } else if facts.shape.class == StatementClass::Savepoint && !facts.failed {
         holds |= Holds::SAVEPOINTS;
     }
-    if facts.shape.class == StatementClass::Xa {
-        let is_over = facts.ending == Ending::Xa && !facts.failed;
-        holds.set(Holds::XA, !is_over);
+    // A server says no to most of XA in most states, and the state stays as it was. XA RECOVER belongs to none.
+    if facts.begins_xa && !facts.failed {
+        holds |= Holds::XA;
+    }
+    if facts.ending == Ending::Xa && (!facts.failed || facts.was_rolled_back) {
+        holds.remove(Holds::XA);
     }
     for (effect, hold) in [
         (SessionEffects::TEMPORARY_TABLE, Holds::TEMPORARY_TABLES),
@@ -219,9 +226,11 @@ mod tests {
             autocommit: true,
             ends_transaction: false,
             failed: false,
+            was_rolled_back: false,
             warnings: 0,
             set: SetLeft::Nothing,
             ending: Ending::None,
+            begins_xa: sql.starts_with("XA START"),
             multiplex: None,
         };
         change(&mut facts);
@@ -315,6 +324,31 @@ mod tests {
         };
         assert_eq!(unlock(false), Holds::empty());
         assert_eq!(unlock(true), Holds::TABLE_LOCKS);
+    }
+
+    #[test]
+    fn xa_lasts_from_a_start_that_works_to_an_end_that_does() {
+        let after = |before, sql: &str, failed, was_rolled_back| {
+            holds_after(before, sql, |facts| {
+                (facts.failed, facts.was_rolled_back) = (failed, was_rolled_back);
+                if sql.starts_with("XA COMMIT") {
+                    facts.ending = Ending::Xa;
+                }
+            })
+        };
+        for sql in ["XA START 'a'", "XA END 'a'", "XA PREPARE 'a'", "XA COMMIT 'a'"] {
+            assert_eq!(after(Holds::empty(), sql, true, false), Holds::empty(), "{sql}");
+            assert_eq!(after(Holds::XA, sql, true, false), Holds::XA, "{sql}");
+        }
+        assert_eq!(after(Holds::empty(), "XA RECOVER", false, false), Holds::empty());
+        for sql in ["XA RECOVER", "XA END 'a'", "XA PREPARE 'a'"] {
+            assert_eq!(after(Holds::XA, sql, false, false), Holds::XA, "{sql}");
+        }
+        assert_eq!(after(Holds::XA, "XA COMMIT 'a'", false, false), Holds::empty());
+        assert_eq!(
+            after(Holds::XA, "XA COMMIT 'a' ONE PHASE", true, true),
+            Holds::empty()
+        );
     }
 
     #[test]

@@ -23,6 +23,7 @@ mod column_names;
 mod commands;
 mod compounds;
 mod compression;
+mod control_sequences;
 mod crash;
 mod dumps;
 mod earlier;

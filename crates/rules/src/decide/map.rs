@@ -95,6 +95,9 @@ fn missing<'a>(
                 evaluation.hostgroup = evaluation.session.transaction.map(|open| open.hostgroup.0);
                 return Ok(Next::Continue);
             }
+            MissingBegin::FirstStatement if evaluation.statement.resumes_xa() => {
+                return Err(Box::new(refusal::no_xa_to_resume()));
+            }
             MissingBegin::FirstStatement => {
                 let why = "the transaction opens where its first statement with a key goes";
                 evaluation.matched(rule, &rule.address, None, |_| why.to_owned());
