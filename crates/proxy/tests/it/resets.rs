@@ -228,6 +228,10 @@ fn own_server() -> MariaDb {
         "CREATE DATABASE t",
         "CREATE TABLE t.x (a INT PRIMARY KEY, b INT)",
         "INSERT INTO t.x VALUES (1, 1)",
+        "CREATE TABLE t.parent (a INT PRIMARY KEY)",
+        "CREATE TABLE t.child (a INT PRIMARY KEY, parent INT, FOREIGN KEY (parent) REFERENCES t.parent (a))",
+        "INSERT INTO t.parent VALUES (1)",
+        "INSERT INTO t.child VALUES (1, 1)",
         "CREATE ROLE r",
         "GRANT r TO root@localhost, app@'%'",
         "GRANT SELECT ON *.* TO r",
@@ -370,6 +374,13 @@ pub(crate) fn a_reset_leaves_what_is_listed() {
         }
     }
     assert_eq!(found, listed(&server));
+    // Both the primary and the foreign key are against it: who checks first tells who checks.
+    let broken_twice = "INSERT INTO t.child VALUES (1, 9)";
+    let mut connection = server.root().unwrap();
+    let fresh = try_text(&mut connection, broken_twice);
+    connection.reset().unwrap();
+    let is_otherwise = try_text(&mut connection, broken_twice) != fresh;
+    assert_eq!(is_otherwise, server.flavour().is_mysql(), "the page says so");
 }
 
 /// What a second client sees once a first has done this and gone.
