@@ -88,8 +88,8 @@ pub fn wrong_arguments(given: usize, parameters: usize) -> Rejection {
     }
 }
 
-/// Whether an execution does what the text does when it is sent as a query: it changes the session and nothing else, has no
-/// rows, and no parameters.
+/// Whether an execution does what the text does when it is sent as a query: it changes the session and nothing else, and has no
+/// rows. A SET may have parameters, whose values stand in the text then.
 pub fn is_text(statement: &Statement<'_>) -> bool {
     let class = match statement.class() {
         StatementClass::Set
@@ -104,10 +104,12 @@ pub fn is_text(statement: &Statement<'_>) -> bool {
         }
         _ => false,
     };
-    class
-        && statement
+    let has_parameters = || {
+        statement
             .tokens()
-            .all(|token| token.kind != TokenKind::Placeholder)
+            .any(|token| token.kind == TokenKind::Placeholder)
+    };
+    class && (statement.class() == StatementClass::Set || !has_parameters())
 }
 
 /// Whether the meaning of a statement lies in the session, which a proxy follows by reading texts.

@@ -134,11 +134,23 @@ pub fn split_execution(block: &[u8]) -> Result<(NamedParameters<'_>, &[u8]), Dec
     Ok((parameters, reader.take_rest()))
 }
 
-/// What stands before the text of a COM_QUERY with these attributes.
+/// What stands before the text of a COM_QUERY with the attributes of an execution: those behind its first `own`, which are the
+/// statement's parameters.
 #[must_use]
-pub fn of_query(attributes: &NamedParameters<'_>, values: &[u8]) -> Vec<u8> {
+pub fn of_query(parameters: &NamedParameters<'_>, own: usize, values: &[u8]) -> Vec<u8> {
+    let count = parameters.count.saturating_sub(own);
+    let mut null_bitmap = vec![0; count.div_ceil(8)];
+    for at in (0..count).filter(|at| parameters.is_null(own + at)) {
+        null_bitmap[at / 8] |= 1 << (at % 8);
+    }
+    let types = parameters.types.as_ref();
+    let attributes = NamedParameters {
+        null_bitmap: &null_bitmap,
+        types: types.map(|types| types.iter().skip(own).copied().collect()),
+        count,
+    };
     let mut out = Vec::new();
-    put_lenenc_int(&mut out, attributes.count as u64);
+    put_lenenc_int(&mut out, count as u64);
     out.push(1);
     attributes.put_types(&mut out);
     out.extend_from_slice(values);
@@ -192,9 +204,18 @@ mod tests {
         written.extend_from_slice(values);
         assert_eq!(written, block);
         let (parameters, values) = split_execution(b"\x01\0\x01\xFD\0\x01a\x01x").unwrap();
-        assert_eq!(of_query(&parameters, values), b"\x01\x01\0\x01\xFD\0\x01a\x01x");
+        assert_eq!(
+            of_query(&parameters, 0, values),
+            b"\x01\x01\0\x01\xFD\0\x01a\x01x"
+        );
+        assert_eq!(of_query(&parameters, 1, b""), NONE);
+        // A parameter, and the attributes `a`, which is NULL, and `b`.
+        let block = b"\x03\x02\x01\x01\0\0\xFD\0\x01a\xFD\0\x01b\x07\x01x";
+        let (parameters, values) = split_execution(block).unwrap();
+        let expected = b"\x02\x01\x01\x01\xFD\0\x01a\xFD\0\x01b\x01x";
+        assert_eq!(of_query(&parameters, 1, &values[1..]), expected);
         let (parameters, values) = split_execution(b"\0").unwrap();
-        assert_eq!(of_query(&parameters, values), NONE);
+        assert_eq!(of_query(&parameters, 0, values), NONE);
     }
 
     proptest! {

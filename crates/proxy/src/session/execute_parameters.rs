@@ -129,12 +129,12 @@ impl<'a> ExecuteParameters<'a> {
         is_untyped.then(|| [ColumnType::MYSQL_TYPE_NULL as u8, 0].repeat(count))
     }
 
-    /// What stands before the text when a statement without parameters is sent as a query.
-    pub(crate) fn as_query_attributes(&self, has_attributes: bool) -> Vec<u8> {
+    /// What stands before the text when a statement with this number of parameters is sent as a query.
+    pub(crate) fn as_query_attributes(&self, own: u16, has_attributes: bool) -> Vec<u8> {
         match &self.named {
             None if has_attributes => query_attributes::NONE.to_vec(),
             None => Vec::new(),
-            Some(named) => query_attributes::of_query(&named.parameters, named.attribute_values),
+            Some(named) => query_attributes::of_query(&named.parameters, own.into(), named.attribute_values),
         }
     }
 

@@ -4,12 +4,12 @@ use std::rc::Rc;
 
 use shardwright_rules::{Dispatch, Outcome, SentAs, Statement, prepared};
 use shardwright_sql::StatementClass;
-use shardwright_wire::{Command, MysqlError, PrepareOk, ResponseShape, append_packet, errors};
+use shardwright_wire::{Command, PrepareOk, ResponseShape, append_packet, errors};
 
 use super::bound_keys::bound_keys;
 use super::checkout_error::CheckoutError;
 use super::diagnostics::Answer;
-use super::execute_parameters::{ExecuteParameters, Executed, wrong_arguments};
+use super::execution::Execution;
 use super::forward::Transmission;
 use super::held::Held;
 use super::prepared_errors::{counts_taken_early, not_preparable, read_otherwise, unknown};
@@ -32,53 +32,6 @@ struct Packets {
     bytes: Vec<u8>,
     /// The sequence number of the answer.
     next_seq: u8,
-}
-
-/// An execution of a prepared statement.
-struct Execution<'a> {
-    /// The client's number of the statement.
-    id: u32,
-    parameters: ExecuteParameters<'a>,
-    /// Two bytes for each parameter.
-    types: Rc<[u8]>,
-    /// The sequence number of the answer's first packet.
-    seq: u8,
-}
-
-impl<'a> Execution<'a> {
-    /// Reads it, and keeps the types that it binds.
-    ///
-    /// # Errors
-    /// The error for the client.
-    fn of(
-        prepared: &mut SessionStatement,
-        (flags, block): (u8, &'a [u8]),
-        has_attributes: bool,
-        (id, seq): (u32, u8),
-    ) -> Result<Self, MysqlError> {
-        let executed = Executed {
-            parameters: prepared.parameters,
-            long_data: &prepared.long_data,
-            has_attributes,
-        };
-        let parameters = ExecuteParameters::split(flags, block, executed)?;
-        if let Some(types) = parameters.types.as_deref()
-            && *prepared.types != *types
-        {
-            prepared.types = types.into();
-        }
-        let is_typed = prepared.types.len() == 2 * usize::from(prepared.parameters);
-        let types = match is_typed {
-            true => Some(prepared.types.clone()),
-            false => parameters.types_of_nulls(prepared.parameters).map(Rc::from),
-        };
-        Ok(Self {
-            id,
-            types: types.ok_or_else(wrong_arguments)?,
-            parameters,
-            seq,
-        })
-    }
 }
 
 impl Session {
@@ -115,6 +68,8 @@ impl Session {
         }
         let route = match self.decide(&statement).outcome {
             Outcome::Reject(rejection) => return self.reject(seq, &rejection).await,
+            // A server says whether there is such a variable, and how many parameters it has.
+            Outcome::Route(route) if statement.class() == StatementClass::Set => route,
             _ if prepared::is_text(&statement) => return self.prepare_here(&text, None, seq).await,
             Outcome::Route(route) => route,
             // The end of a transaction that no server knows of yet.
@@ -251,17 +206,6 @@ impl Session {
         self.settings.schema = schema;
         self.statements.forget_long_data(execution.id);
         flow
-    }
-
-    /// Executes what servers run only as a text.
-    async fn execute_as_text(&mut self, text: &[u8], execution: &Execution<'_>) -> Flow {
-        let attributes = execution
-            .parameters
-            .as_query_attributes(self.client.has_attributes());
-        let prepared = self.statements.get(execution.id);
-        let reading = prepared.map(|prepared| prepared.reading.clone());
-        self.execute_text(text, &attributes, &reading.unwrap_or_default(), execution.seq)
-            .await
     }
 
     /// Executes with the session in the schema that the statement was prepared in.

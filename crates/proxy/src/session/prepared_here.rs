@@ -8,7 +8,9 @@ use std::rc::Rc;
 use shardwright_sql::lex::reads_alike;
 use shardwright_wire::{ColumnDefinition, PrepareOk, ResultSetWriter, append_packet};
 
-use super::prepared_errors::read_otherwise;
+use super::bound_text::with_values;
+use super::execution::Execution;
+use super::prepared_errors::{read_otherwise, unknown};
 use super::query::{Query, frame_of};
 use super::statement_words::other_packets;
 use super::statements::SessionStatement;
@@ -45,14 +47,33 @@ impl Session {
         self.client.send_packets(&bytes).await
     }
 
+    /// Executes what servers run only as a text.
+    pub(super) async fn execute_as_text(&mut self, text: &[u8], execution: &Execution<'_>) -> Flow {
+        let seq = execution.seq;
+        let Some(prepared) = self.statements.get(execution.id) else {
+            return self
+                .refuse(seq, unknown(execution.id, "mysqld_stmt_execute"))
+                .await;
+        };
+        let reading = prepared.reading.clone();
+        let has_attributes = self.client.has_attributes();
+        let attributes = execution
+            .parameters
+            .as_query_attributes(prepared.parameters, has_attributes);
+        if prepared.parameters == 0 {
+            return self.execute_text(text, &attributes, &reading, seq).await;
+        }
+        let values = (&execution.parameters, &*execution.types, &*prepared.long_data);
+        let text = with_values(text, reading.mode.on(prepared.servers), values);
+        self.statements.forget_long_data(execution.id);
+        match text {
+            Ok(text) => self.execute_text(&text, &attributes, &reading, seq).await,
+            Err(error) => self.refuse(seq, error).await,
+        }
+    }
+
     /// Executes what changes the session.
-    pub(super) async fn execute_text(
-        &mut self,
-        text: &[u8],
-        attributes: &[u8],
-        reading: &Reading,
-        seq: u8,
-    ) -> Flow {
+    async fn execute_text(&mut self, text: &[u8], attributes: &[u8], reading: &Reading, seq: u8) -> Flow {
         if !reads_alike(text) && reading.mode != self.settings.mode {
             return self.refuse(seq, read_otherwise()).await;
         }

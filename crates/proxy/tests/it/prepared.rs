@@ -108,7 +108,7 @@ fn errors_are_the_servers() {
         Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1146),
         other => panic!("{:?}", other.map(|_| ())),
     }
-    match client.prep("SET @a = ?") {
+    match client.prep("KILL ?") {
         Err(mysql::Error::MySqlError(error)) => assert_eq!(error.code, 1295),
         other => panic!("{:?}", other.map(|_| ())),
     }
