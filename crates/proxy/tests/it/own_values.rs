@@ -127,13 +127,21 @@ const TEXTS: [&str; 26] = [
     "SELECT FROM {}",
 ];
 
+/// A number of a connection that no other value of the tests has; those of a fresh server are small.
+const DISTINCT_NUMBER: u32 = 1000;
+
 fn session(address: std::net::SocketAddr, name: &str) -> Conn {
-    let login = ClientOptions {
-        user: USER,
-        password: PASSWORD,
-        schema: Some(name),
+    let connect = || {
+        let login = ClientOptions {
+            user: USER,
+            password: PASSWORD,
+            schema: Some(name),
+        };
+        shardwright_testkit::connect(address, login).unwrap()
     };
-    shardwright_testkit::connect(address, login).unwrap()
+    std::iter::repeat_with(connect)
+        .find(|connection| connection.connection_id() >= DISTINCT_NUMBER)
+        .unwrap()
 }
 
 /// Values that may differ, by their names.
