@@ -29,7 +29,8 @@ pub(super) fn run<'a>(
         return Next::Continue;
     }
     let next = if evaluation.statement.has_several() {
-        let what = "several statements in one text cannot be placed; send them one by one";
+        let what = "several statements in one text, or one with a body, cannot be placed; send statements one by one, and create \
+                    routines on the servers";
         Err(refused_because(&rule.address, Refusal::NotOneShard, what))
     } else {
         match keys::search(step, evaluation) {
