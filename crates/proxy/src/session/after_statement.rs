@@ -188,10 +188,8 @@ impl Session {
         answered: &Answered,
     ) {
         let shape = routed.statement.shape();
-        if shape
-            .effects
-            .intersects(SessionEffects::UNKNOWN | SessionEffects::TEXT_PREPARE)
-        {
+        let runs_unseen = SessionEffects::UNKNOWN | SessionEffects::TEXT_PREPARE;
+        if shape.effects.intersects(runs_unseen) && !routed.requirements.is_question {
             held.backend.ran_unknown_code();
         }
         if held.backend.is_suspect || shape.class == StatementClass::Set || shape.executable_comment {
@@ -300,6 +298,7 @@ impl Session {
                 set,
                 ending: routed.ending,
                 begins_xa: routed.statement.begins_xa(),
+                is_question: routed.requirements.is_question,
                 multiplex: routed.besides.effects.multiplex,
             },
         );

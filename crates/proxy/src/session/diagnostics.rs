@@ -14,7 +14,7 @@ use super::found_rows::{FoundRowsChange, change_of_found_rows};
 use super::held::Held;
 use super::place::Place;
 use super::requirements::Requirements;
-use super::statement_words::{asked, asked_in, mentions, runs_text};
+use super::statement_words::{asked, asked_in, asks_for_diagnostics, mentions, runs_text};
 use crate::backend::{Backend, OwnCommands};
 
 /// A SET that changes nothing, which begins a list of warnings on MySQL.
@@ -372,6 +372,7 @@ fn warning_list(statement: &Statement<'_>) -> WarningList {
     use StatementClass as C;
     let shape = statement.shape();
     match shape.class {
+        _ if asks_for_diagnostics(statement) => WarningList::Keeps,
         C::Select if shape.names_table && !mentions(statement.text(), b"DUAL") => WarningList::Begins,
         C::Insert | C::Update | C::Delete | C::Replace | C::Load => WarningList::Begins,
         C::Select | C::Set if shape.names_table || shape.runs_or_reads() => WarningList::Unknown,

@@ -109,6 +109,12 @@ impl HeldConnections {
             .map(|held| held.hostgroup)
     }
 
+    /// The hostgroup whose connection is held for one of these reasons, where there is one and no other.
+    pub(super) fn only_hostgroup_with(&self, holds: Holds) -> Option<HostgroupId> {
+        let mut hostgroups = self.hostgroups_with(holds);
+        hostgroups.next().filter(|_| hostgroups.next().is_none())
+    }
+
     /// When the next brief hold ends.
     pub(super) fn next_end(&self) -> Option<Instant> {
         self.connections.iter().filter_map(|held| held.until).min()

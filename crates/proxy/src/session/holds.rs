@@ -116,6 +116,8 @@ pub(crate) struct After<'a> {
     pub(crate) ending: Ending,
     /// It is an XA START or XA BEGIN.
     pub(crate) begins_xa: bool,
+    /// It runs nothing: it is a question about an earlier statement, such as GET DIAGNOSTICS.
+    pub(crate) is_question: bool,
     /// `multiplex` of the rules.
     pub(crate) multiplex: Option<u8>,
 }
@@ -204,7 +206,7 @@ fn by_choice(facts: &After<'_>) -> Holds {
     if has(SessionEffects::USER_VARIABLE) && facts.multiplex != Some(2) {
         holds |= Holds::USER_VARIABLES;
     }
-    if has(SessionEffects::UNKNOWN) {
+    if has(SessionEffects::UNKNOWN) && !facts.is_question {
         holds |= Holds::UNKNOWN_CODE;
     }
     if facts.warnings != 0 {
@@ -231,6 +233,7 @@ mod tests {
             set: SetLeft::Nothing,
             ending: Ending::None,
             begins_xa: sql.starts_with("XA START"),
+            is_question: false,
             multiplex: None,
         };
         change(&mut facts);

@@ -107,16 +107,22 @@ impl Session {
         wait_for!(self.run_routed(statement, &route, set, query))
     }
 
-    /// Asks the router, and counts its answer.
+    /// Asks the router, and counts its answer. A question about an earlier statement goes where that ran, even where no key is read
+    /// from it.
     pub(super) fn decide(&mut self, statement: &Statement<'_>) -> Dispatch {
         self.routing.note_state(&self.held, statement);
         let snapshot = &self.login.snapshot;
-        let decision = snapshot.router.dispatch(&self.view(), statement);
+        let mut decision = snapshot.router.dispatch(&self.view(), statement);
         self.worker.counters.hits(snapshot, &decision.hits);
+        if let Decided::Reject(rejection) = &decision.outcome
+            && let Some(route) = self.destination_without_key(statement, rejection)
+        {
+            decision.outcome = Decided::Route(route);
+        }
         decision
     }
 
-    /// Does what was decided. A question about an earlier statement goes where that ran, even where a key is missing.
+    /// Does what was decided.
     async fn run_decided(
         &mut self,
         statement: &Statement<'_>,
@@ -127,10 +133,9 @@ impl Session {
         let seq = query.frame.next_seq();
         match decided {
             Decided::Route(route) => self.run_routed(statement, &route, set, query).await,
-            Decided::Reject(rejection) => match self.destination_without_key(statement, &rejection) {
-                Some(route) => self.run_routed(statement, &route, set, query).await,
-                None if self.unlocks_nothing(statement, &rejection) => self.send_ok(seq, b"").await,
-                None => self.reject(seq, &rejection).await,
+            Decided::Reject(rejection) => match self.unlocks_nothing(statement, &rejection) {
+                true => self.send_ok(seq, b"").await,
+                false => self.reject(seq, &rejection).await,
             },
             Decided::Answer { message } => self.answer_control(statement, message, seq).await,
             Decided::Own { .. } => self.send_ok(seq, b"").await,
@@ -178,27 +183,21 @@ impl Session {
         noted
     }
 
-    /// Where a statement goes whose key alone is missing: UNLOCK TABLES to the locks, a question about an earlier statement to the
+    /// Where a statement goes that has no key, or none that is read: UNLOCK TABLES to the locks, a question about an earlier statement to the
     /// place of that.
     fn destination_without_key(
         &self,
         statement: &Statement<'_>,
         rejection: &Rejection,
     ) -> Option<Destination> {
-        let is_missing_key = rejection.refusal == Some(Refusal::MissingKey);
-        if is_missing_key && ending(statement, false) == Ending::TableLocks {
-            return self
-                .hostgroup_of_locks()
-                .map(|locks| Destination::plain(locks, false));
+        let refusal = rejection.refusal;
+        if refusal == Some(Refusal::MissingKey) && ending(statement, false) == Ending::TableLocks {
+            let locks = self.held.only_hostgroup_with(Holds::TABLE_LOCKS);
+            return locks.map(|locks| Destination::plain(locks, false));
         }
-        let previous = self.diagnostics.previous().filter(|_| is_missing_key)?;
+        let is_unplaced = matches!(refusal, Some(Refusal::MissingKey | Refusal::NotOneShard));
+        let previous = self.diagnostics.previous().filter(|_| is_unplaced)?;
         (asks(statement) && is_question(statement)).then(|| Destination::plain(previous, false))
-    }
-
-    /// The only hostgroup where the session holds table locks.
-    fn hostgroup_of_locks(&self) -> Option<HostgroupId> {
-        let mut locks = self.held.hostgroups_with(Holds::TABLE_LOCKS);
-        locks.next().filter(|_| locks.next().is_none())
     }
 
     /// UNLOCK TABLES without a key, in a session that has locked none, nor has run code that may have.

@@ -208,6 +208,8 @@ const FORMS: &[&str] = &[
     "REPLACE LOW_PRIORITY INTO t (tenant_id, id) VALUES (1, 1)",
     "REPLACE t SET tenant_id=1, id=1",
     // Sessions.
+    "SELECT 1/0 FROM t WHERE tenant_id=1 ;; GET DIAGNOSTICS @n=NUMBER ;; SELECT @n",
+    "UPDATE t SET c='x' WHERE tenant_id=1 ;; GET DIAGNOSTICS @n=ROW_COUNT ;; SELECT @n",
     "UNLOCK TABLES",
     "UNLOCK TABLES ;; SELECT id FROM t WHERE tenant_id=2 ORDER BY id",
     "/*!40101 SET @OLD_SQL_MODE=@@SQL_MODE, SQL_MODE='NO_AUTO_VALUE_ON_ZERO' */ ;; INSERT INTO t (tenant_id, id) VALUES (2, 10) ;; \
@@ -352,6 +354,28 @@ fn plain_forms_are_placed_and_answer_as_one_server() {
         }
     }
     assert!(problems.is_empty(), "{placed} placed\n{}", problems.join("\n"));
+    diagnostics_are_those_of_the_statement_before(&proxy);
+}
+
+/// GET DIAGNOSTICS goes where the statement ran that it is about; prepared, it is right or refused.
+fn diagnostics_are_those_of_the_statement_before(proxy: &TestProxy) {
+    load();
+    let mut client = connect(proxy.running().listen_address(), NAME);
+    for (tenant, id, rows) in [(2, "id=1", "1"), (1, "id<9", "2")] {
+        let update = format!("UPDATE t SET c=c+1 WHERE tenant_id={tenant} AND {id}");
+        client.query_drop(update).unwrap();
+        client.query_drop("GET DIAGNOSTICS @n=ROW_COUNT").unwrap();
+        let look = |name: &str| format!("SELECT {name} FROM t WHERE tenant_id={tenant} AND id=1");
+        assert_eq!(value(&mut client, &look("@n")), rows, "{tenant}");
+        let update = format!("UPDATE t SET c=c+1 WHERE tenant_id={tenant} AND {id}");
+        client.query_drop(update).unwrap();
+        match client.exec_drop("GET DIAGNOSTICS @m=ROW_COUNT", ()) {
+            Ok(()) => assert_eq!(value(&mut client, &look("@m")), rows, "{tenant}"),
+            Err(mysql::Error::MySqlError(error)) => assert!(matches!(error.code, 1105 | 1295), "{error}"),
+            Err(error) => panic!("{error}"),
+        }
+        client.reset().unwrap();
+    }
 }
 
 /// It needs no key: the locks are where the session has taken them, or nowhere.
