@@ -1,15 +1,17 @@
 //! What is known of servers, shared by the monitor, the making of generations and the admin port.
 
+mod lag;
 mod memory_file;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use shardwright_rules::roles::{NotPreferred, RoleMemory, Roles, Sight, WatchedCluster};
 use shardwright_rules::{Address, Member};
 use tokio::sync::Notify;
 
+use self::lag::LagMemory;
 use self::memory_file::Memories;
 pub(crate) use self::memory_file::MemoryFile;
 
@@ -37,6 +39,7 @@ pub(crate) struct KnownServer {
     host: String,
     port: u16,
     pub(crate) sight: Sight,
+    lag: LagMemory,
     /// Since when it answers, or does not.
     pub(crate) since: SystemTime,
 }
@@ -94,7 +97,7 @@ impl Knowledge {
     }
 
     /// Takes up what is seen of a server; how it was seen before, if that was in another way.
-    pub(crate) fn saw(&self, cluster: &Address, member: &Member, sight: Sight) -> Option<Sight> {
+    pub(crate) fn saw(&self, cluster: &Address, member: &Member, mut sight: Sight) -> Option<Sight> {
         let mut clusters = self.clusters();
         let KnownCluster { servers, memory, .. } = clusters.entry(cluster.clone()).or_default();
         let before = servers.get_mut(&member.server);
@@ -102,15 +105,23 @@ impl Knowledge {
             memory.forget(&member.server);
         }
         if let Some(known) = before.filter(|known| known.is(member)) {
+            if let Sight::Seen(seen) = &mut sight {
+                known.lag.follow(seen, Instant::now());
+            }
             if std::mem::discriminant(&known.sight) != std::mem::discriminant(&sight) {
                 known.since = SystemTime::now();
             }
             let former = std::mem::replace(&mut known.sight, sight);
             return (former != known.sight).then_some(former);
         }
+        let mut lag = LagMemory::default();
+        if let Sight::Seen(seen) = &mut sight {
+            lag.follow(seen, Instant::now());
+        }
         let known = KnownServer {
             host: member.host.clone(),
             port: member.port,
+            lag,
             sight,
             since: SystemTime::now(),
         };

@@ -5,7 +5,9 @@ use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{Address, Failback, MemberStatus, ReadOnlyCheck, Role, RolesBy, ServerTls, WriterServesReads};
+use crate::{
+    Address, Failback, MemberStatus, ReadOnlyCheck, Role, RolesBy, ServerTls, UnknownLag, WriterServesReads,
+};
 
 /// The number of a hostgroup, pinned in the lock file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -34,6 +36,9 @@ pub struct Cluster {
     pub reader: Option<HostgroupId>,
     /// When the writer answers reads.
     pub writer_serves_reads: WriterServesReads,
+    /// What replicas with a limit of lag do while nobody knows how far they are behind, because the writer is gone.
+    #[serde(default, skip_serializing_if = "UnknownLag::reads")]
+    pub on_unknown: UnknownLag,
     /// Who moves servers between the hostgroups.
     #[serde(default, skip_serializing_if = "RolesBy::is_engine")]
     pub roles_by: RolesBy,

@@ -18,7 +18,7 @@ pub use claims::Claim;
 pub use memory::RoleMemory;
 pub use preferred::NotPreferred;
 pub use shardwright_vocabulary::{ServerName, Supposition};
-pub use sight::{GaleraSight, GroupSight, ServerSight, Sight, Source};
+pub use sight::{GaleraSight, GroupSight, LastLag, ServerSight, Sight, Source};
 pub use why::Why;
 
 use crate::{
@@ -214,18 +214,26 @@ impl<'c> WatchedCluster<'c> {
     }
 
     fn with_readers(&self, writes: Vec<Standing>, sights: &[Sight]) -> Roles {
+        let has_writer = writes.contains(&Standing::Serves);
         let roles = writes.into_iter().enumerate().map(|(at, writes)| {
             let (candidate, member) = self.servers[at];
             ServerRoles {
                 server: candidate.server.clone(),
-                reads: self.reads(candidate, member, &writes, &sights[at]),
+                reads: self.reads(candidate, member, (&writes, has_writer), &sights[at]),
                 writes,
             }
         });
         Roles(roles.collect())
     }
 
-    fn reads(&self, candidate: &Candidate, member: &Member, writes: &Standing, sight: &Sight) -> Standing {
+    /// What a server does as a reader, which does this as a writer. `has_writer`: some server writes.
+    fn reads(
+        &self,
+        candidate: &Candidate,
+        member: &Member,
+        (writes, has_writer): (&Standing, bool),
+        sight: &Sight,
+    ) -> Standing {
         if member.status != MemberStatus::Online {
             return Standing::Out(Why::Written(member.status));
         }
@@ -233,7 +241,10 @@ impl<'c> WatchedCluster<'c> {
             // Who is good enough for writes is good enough for reads.
             _ if *writes == Standing::Serves => Ok(()),
             ClusterKind::Single => Ok(()),
-            ClusterKind::Replication { .. } => replicas::may_read(candidate, writes, sight),
+            ClusterKind::Replication { .. } => {
+                let reads_unknown = !has_writer && self.cluster.on_unknown.reads();
+                replicas::may_read(candidate, writes, sight, reads_unknown)
+            }
             ClusterKind::Galera(group) | ClusterKind::GroupReplication(group) => {
                 equals::may_read(group, sight)
             }

@@ -41,6 +41,16 @@ words! {
         Automatic = "automatic",
     }
 
+    /// What replicas with a limit of lag do while nobody knows how far they are behind, because the writer is gone.
+    #[derive(Default)]
+    pub enum UnknownLag {
+        /// They answer reads.
+        #[default]
+        Read = "read",
+        /// They answer none.
+        Refuse = "refuse",
+    }
+
     /// Who moves servers between the hostgroups of a cluster.
     #[derive(Default)]
     pub enum RolesBy {
@@ -59,6 +69,14 @@ words! {
         Draining = "draining",
         /// Takes nothing (`OFFLINE_HARD`).
         Offline = "offline",
+    }
+}
+
+impl UnknownLag {
+    /// Whether replicas answer reads.
+    #[must_use]
+    pub fn reads(&self) -> bool {
+        *self == Self::Read
     }
 }
 

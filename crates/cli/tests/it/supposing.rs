@@ -81,7 +81,7 @@ fn the_servers_that_take_a_statement_are_named_with_the_others_and_why() {
     insta::assert_snapshot!(told(&project, "shop", &["db2=lag:20s"], READ), @r"
     served by shop db3
     not by    shop db1: it serves when nobody else can
-    not by    shop db2: it is 20 s behind, its limit is 5 s
+    not by    shop db2: it is up to 20 s behind, its limit is 5 s
     ");
     insta::assert_snapshot!(told(&project, "shop", &["clusters.shop.servers.db1=down"], WRITE), @r"
     waits     until a server serves, then error 9001

@@ -41,6 +41,7 @@ pub(super) fn compiled(
             writer: numbers.of(at, Purpose::Writer),
             reader: cluster.kind.has_roles().then(|| numbers.of(at, Purpose::Reader)),
             writer_serves_reads: cluster.writer_serves_reads,
+            on_unknown: cluster.on_unknown,
             roles_by: cluster.roles_by,
             candidates: members::candidates(topology, cluster, report),
         };
@@ -85,6 +86,7 @@ fn of_one_server(
         writer: id,
         reader: None,
         writer_serves_reads: cluster.writer_serves_reads,
+        on_unknown: cluster.on_unknown,
         roles_by: cluster.roles_by,
         candidates: Vec::new(),
     };

@@ -102,6 +102,7 @@ impl Build {
             writers: 1,
             failback: Failback::Manual,
             max_transactions_behind: None,
+            on_unknown: Default::default(),
             roles_by: RolesBy::Engine,
             tls: ServerTls::Disabled,
         });

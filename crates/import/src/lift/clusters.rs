@@ -3,7 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use shardwright_rules::{Address, Cluster, ClusterKind, HostgroupId, Role, RolesBy, WriterServesReads};
+use shardwright_rules::{
+    Address, Cluster, ClusterKind, HostgroupId, Role, RolesBy, UnknownLag, WriterServesReads,
+};
 
 /// Clusters found so far, and which of them each hostgroup belongs to, in which role.
 #[derive(Default)]
@@ -46,6 +48,7 @@ impl Clusters {
             writer,
             reader,
             writer_serves_reads,
+            on_unknown: UnknownLag::default(),
             roles_by: RolesBy::Engine,
             candidates: Vec::new(),
         });

@@ -56,6 +56,9 @@ pub(super) fn collect(configuration: &Configuration, objects: &mut Objects) {
 fn cluster_facts(cluster: &Cluster) -> Facts {
     let mut facts = facts_of(&cluster.kind);
     facts.insert("writer_serves_reads".into(), json!(cluster.writer_serves_reads));
+    if !cluster.on_unknown.reads() {
+        facts.insert("on_unknown".into(), json!(cluster.on_unknown));
+    }
     if !cluster.roles_by.is_engine() {
         facts.insert("roles_by".into(), json!(cluster.roles_by));
     }

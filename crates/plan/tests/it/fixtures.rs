@@ -23,6 +23,7 @@ fn cluster(name: &str, writer: u32) -> Cluster {
         writer: HostgroupId(writer),
         reader: Some(HostgroupId(writer + 1)),
         writer_serves_reads: WriterServesReads::LastResort,
+        on_unknown: Default::default(),
         roles_by: RolesBy::Engine,
         candidates: Vec::new(),
     }

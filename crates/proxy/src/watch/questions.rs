@@ -72,7 +72,10 @@ pub(super) async fn look(
         ClusterKind::Replication { .. } => {
             let sources = sources(backend, patience).await?;
             (sight.source, sight.lag_ms) = source_and_lag(sources.as_ref());
+            sight.is_lag_rounded = true;
+            sight.has_received_all = has_received_all(sources.as_ref());
             if let Some(table) = &questions.heartbeat {
+                sight.is_lag_rounded = false;
                 sight.lag_ms = match sight.source {
                     // It follows nobody: there is nothing that it could be behind of.
                     Source::None => None,
@@ -245,6 +248,17 @@ fn source_and_lag(rows: Option<&TextRows>) -> (Source, Option<u64>) {
         worst_ms = worst_ms.zip(lag_ms).map(|(worst, lag)| worst.max(lag));
     }
     (source, worst_ms.filter(|_| !rows.rows.is_empty()))
+}
+
+/// Whether a server has received whatever its sources have sent.
+fn has_received_all(rows: Option<&TextRows>) -> bool {
+    let waits = |rows: &TextRows, row| {
+        let states = ["Replica_IO_State", "Slave_IO_State"];
+        let state = states.iter().find_map(|name| rows.value(row, name));
+        // "Waiting for master to send event", "Waiting for source to send event"
+        state.is_some_and(|state| state.starts_with(b"Waiting for ") && state.ends_with(b" to send event"))
+    };
+    rows.is_some_and(|rows| (0..rows.rows.len()).all(|row| waits(rows, row)))
 }
 
 #[cfg(test)]

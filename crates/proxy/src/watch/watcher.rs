@@ -6,7 +6,7 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use shardwright_rules::roles::{Roles, ServerRoles, Sight, Standing, WatchedCluster, Why};
+use shardwright_rules::roles::{Roles, ServerRoles, Sight, Source, Standing, WatchedCluster, Why};
 use shardwright_rules::{Address, ClusterKind, Member};
 
 use crate::channel::Scratch;
@@ -93,9 +93,11 @@ impl Watcher {
     pub(super) fn saw(&self, of: &Watched, sight: Sight) {
         let knowledge = &self.shared.control.knowledge;
         let is_seen = sight.seen().is_some();
+        let source = sight.seen().map(|seen| seen.source);
         let Some(former) = knowledge.saw(&of.cluster, &of.member, sight) else {
             return;
         };
+        tell_source(&of.member.server, former.seen().map(|seen| seen.source), source);
         let snapshot = self.snapshot();
         let configuration = &snapshot.configuration;
         let cluster = configuration
@@ -225,6 +227,23 @@ fn tell(cluster: &Address, before: Option<&Roles>, now: Option<&Roles>) {
     let has_writer = |roles: &Roles| roles.writers().next().is_some();
     if !has_writer(now) && before.is_none_or(has_writer) {
         tracing::warn!(%cluster, "no server takes writes");
+    }
+}
+
+/// Writes down that a server has ceased to follow its source, or follows it again.
+fn tell_source(server: &Address, before: Option<Source>, now: Option<Source>) {
+    match now {
+        now if now == before => {}
+        Some(Source::Stopped) => {
+            tracing::warn!(%server, "its replication is stopped: what it has grows old, and counts against its max_replication_lag if it has one");
+        }
+        Some(Source::Connecting) => {
+            tracing::warn!(%server, "it does not reach the server that it replicates from: what it has grows old, and counts against its max_replication_lag if it has one");
+        }
+        Some(Source::Running) if matches!(before, Some(Source::Stopped | Source::Connecting)) => {
+            tracing::info!(%server, "it replicates again");
+        }
+        Some(Source::Unknown | Source::None | Source::Running) | None => {}
     }
 }
 

@@ -76,3 +76,4 @@ mod tls_to_servers;
 mod transactions;
 mod trials;
 mod trust;
+mod unknown_lag;

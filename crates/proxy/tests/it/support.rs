@@ -122,6 +122,7 @@ pub(crate) fn configuration(setup: &Setup, secret: &std::path::Path) -> Configur
             writer: HostgroupId(id),
             reader: None,
             writer_serves_reads: WriterServesReads::LastResort,
+            on_unknown: Default::default(),
             roles_by: RolesBy::Engine,
             candidates: Vec::new(),
         });

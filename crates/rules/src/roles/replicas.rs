@@ -1,7 +1,7 @@
 //! Roles in a cluster of type replication: who was promoted last writes, whoever follows a source reads.
 
 use super::claims::{self, Claim};
-use super::{RoleMemory, Sight, Source, Standing, WatchedCluster, Why};
+use super::{RoleMemory, ServerSight, Sight, Source, Standing, WatchedCluster, Why};
 use crate::{Address, Candidate, MemberStatus};
 
 /// What each candidate does as a writer; `None`: not all were looked at for the first time.
@@ -75,8 +75,14 @@ fn standing(server: &Address, sight: &Sight, chosen: Option<&Address>, memory: &
     })
 }
 
-/// Whether a server that does not write may answer reads.
-pub(super) fn may_read(candidate: &Candidate, writes: &Standing, sight: &Sight) -> Result<(), Why> {
+/// Whether a server that does not write may answer reads. `reads_unknown`: the writer is gone, and replicas read on though nobody
+/// knows how far they are behind.
+pub(super) fn may_read(
+    candidate: &Candidate,
+    writes: &Standing,
+    sight: &Sight,
+    reads_unknown: bool,
+) -> Result<(), Why> {
     let sight = match sight {
         Sight::Unseen => return Err(Why::Unseen),
         Sight::Lost { why } => return Err(Why::Lost(why.clone())),
@@ -90,10 +96,40 @@ pub(super) fn may_read(candidate: &Candidate, writes: &Standing, sight: &Sight) 
     if sight.source == Source::None {
         return Err(Why::NoReplica);
     }
-    match (candidate.max_replication_lag_ms, sight.lag_ms) {
-        (0, _) => Ok(()),
-        (_, None) => Err(Why::LagUnknown),
-        (limit_ms, Some(lag_ms)) if lag_ms > limit_ms => Err(Why::Lags { lag_ms, limit_ms }),
-        (_, Some(_)) => Ok(()),
+    match candidate.max_replication_lag_ms {
+        0 => Ok(()),
+        limit_ms => is_within(limit_ms, sight, reads_unknown),
     }
+}
+
+/// Whether a replica is within its limit. While it does not follow its source, its lag grows from where it was; once the writer
+/// is gone, nothing is written that it could be behind of.
+fn is_within(limit_ms: u64, sight: &ServerSight, reads_unknown: bool) -> Result<(), Why> {
+    // A server of which one thread is stopped says no lag.
+    let source = match (sight.source, sight.lag_ms) {
+        (Source::Running, None) => Source::Stopped,
+        (source, _) => source,
+    };
+    let lag_ms = match (sight.lag_ms, sight.last_lag) {
+        (_, Some(last)) if source == Source::Connecting && reads_unknown => last.lag_ms,
+        (Some(lag_ms), _) => lag_ms,
+        (None, Some(last)) => last.lag_ms.saturating_add(last.ago_ms),
+        (None, None) if source == Source::Connecting && reads_unknown => return Ok(()),
+        (None, None) => return Err(Why::LagUnknown),
+    };
+    // A lag of no second says as little as can be said.
+    let rounded_ms = if sight.is_lag_rounded && lag_ms > 0 {
+        1000
+    } else {
+        0
+    };
+    let lag_ms = lag_ms.saturating_add(rounded_ms);
+    if lag_ms <= limit_ms {
+        return Ok(());
+    }
+    Err(Why::Lags {
+        lag_ms,
+        limit_ms,
+        source,
+    })
 }

@@ -31,12 +31,27 @@ pub struct ServerSight {
     pub is_read_only: Option<bool>,
     /// From where it replicates.
     pub source: Source,
-    /// How far its data are behind those of its source, ms.
+    /// How far its data are behind those of its source, ms. Servers count whole seconds.
     pub lag_ms: Option<u64>,
+    /// Whether `lag_ms` is of whole seconds: it may be nearly a second more.
+    pub is_lag_rounded: bool,
+    /// It waits for its source: it has received whatever that has sent.
+    pub has_received_all: bool,
+    /// While it does not follow its source: how far it was behind when it last did.
+    pub last_lag: Option<LastLag>,
     /// Its state in a Galera cluster.
     pub galera: Option<GaleraSight>,
     /// Its state in a replication group.
     pub group: Option<GroupSight>,
+}
+
+/// How far a server was behind when it last said so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct LastLag {
+    /// By how much, ms.
+    pub lag_ms: u64,
+    /// How long ago, ms.
+    pub ago_ms: u64,
 }
 
 /// From where a server replicates.

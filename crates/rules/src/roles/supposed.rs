@@ -29,6 +29,9 @@ impl WatchedCluster<'_> {
                     false => Source::None,
                 },
                 lag_ms: is_replica(at).then_some(0),
+                is_lag_rounded: false,
+                has_received_all: true,
+                last_lag: None,
                 galera: matches!(self.cluster.kind, ClusterKind::Galera(_)).then(GaleraSight::synced),
                 group: matches!(self.cluster.kind, ClusterKind::GroupReplication(_)).then(GroupSight::online),
             };

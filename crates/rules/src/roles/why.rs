@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::Source;
 use crate::{Address, MemberStatus, Words};
 
 /// Why a server takes no statements of a role.
@@ -33,6 +34,8 @@ pub enum Why {
         lag_ms: u64,
         /// Its limit.
         limit_ms: u64,
+        /// Whether it follows its source.
+        source: Source,
     },
     /// It has a limit of lag, and does not say how far it is behind.
     LagUnknown,
@@ -99,13 +102,18 @@ impl fmt::Display for Why {
             }
             Why::NoReplica => f.write_str("it replicates from no server"),
             Why::WriterReadsNothing => f.write_str("it is the writer, which answers no reads"),
-            Why::Lags { lag_ms, limit_ms } => {
-                write!(
-                    f,
-                    "it is {} s behind, its limit is {} s",
-                    seconds(lag_ms),
-                    seconds(limit_ms)
-                )
+            Why::Lags {
+                lag_ms,
+                limit_ms,
+                source,
+            } => {
+                let state = match source {
+                    Source::Stopped => ", its replication is stopped",
+                    Source::Connecting => ", it does not reach its source",
+                    Source::Unknown | Source::None | Source::Running => "",
+                };
+                let (lag, limit) = (seconds(lag_ms), seconds(limit_ms));
+                write!(f, "it is up to {lag} s behind, its limit is {limit} s{state}")
             }
             Why::LagUnknown => f.write_str("it does not say how far it is behind"),
             Why::Behind { queue, limit } => {

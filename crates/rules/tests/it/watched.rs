@@ -4,11 +4,12 @@ use std::collections::BTreeSet;
 
 use proptest::prelude::*;
 use shardwright_rules::roles::{
-    GaleraSight, NotPreferred, RoleMemory, Roles, ServerSight, Sight, Source, Standing, WatchedCluster,
+    GaleraSight, LastLag, NotPreferred, RoleMemory, Roles, ServerSight, Sight, Source, Standing,
+    WatchedCluster,
 };
 use shardwright_rules::{
     Candidate, Cluster, ClusterKind, Configuration, EngineId, Failback, Group, Hostgroup, HostgroupId,
-    Member, MemberStatus, ReadOnlyCheck, Role, RolesBy, ServerTls, WriterServesReads,
+    Member, MemberStatus, ReadOnlyCheck, Role, RolesBy, ServerTls, UnknownLag, WriterServesReads,
 };
 
 fn configuration(kind: ClusterKind, serves: WriterServesReads, servers: &[&str]) -> Configuration {
@@ -42,6 +43,7 @@ fn configuration(kind: ClusterKind, serves: WriterServesReads, servers: &[&str])
         writer: HostgroupId(1),
         reader: Some(HostgroupId(2)),
         writer_serves_reads: serves,
+        on_unknown: Default::default(),
         roles_by: RolesBy::Engine,
         candidates: servers.iter().map(candidate).collect(),
     };
@@ -74,7 +76,8 @@ fn galera(failback: Failback, writers: u32) -> Configuration {
 }
 
 /// A server in a word: `ro` a replica with 1 s of lag, `rw` a primary, `rw+` a replica that can write, `rw?` one that does not
-/// reach its source, `rw-` one that was stopped, `ro9` one with 9 s, `ro?` one with an unknown lag, `down`, `mute`, `new`; of
+/// reach its source, `rw-` one that was stopped, `cut2` and `halt2` a replica of either kind that was 2 s behind (60 s and 3 s ago),
+/// `ro9` one with 9 s, `ro4s` one with 4 whole seconds, `ro?` one with an unknown lag, `down`, `mute`, `new`; of
 /// Galera: `ok`, `donor`, `minority`, `queue`, `reject`, `galera-ro`.
 fn sight(word: &str) -> Sight {
     let replica = |is_read_only, source, lag_ms| {
@@ -82,6 +85,23 @@ fn sight(word: &str) -> Sight {
             is_read_only: Some(is_read_only),
             source,
             lag_ms,
+            ..ServerSight::default()
+        }))
+    };
+    let silent = |source, lag_ms, ago_ms| {
+        Sight::Seen(Box::new(ServerSight {
+            is_read_only: Some(true),
+            source,
+            last_lag: Some(LastLag { lag_ms, ago_ms }),
+            ..ServerSight::default()
+        }))
+    };
+    let rounded = |lag_ms| {
+        Sight::Seen(Box::new(ServerSight {
+            is_read_only: Some(true),
+            source: Source::Running,
+            lag_ms: Some(lag_ms),
+            is_lag_rounded: true,
             ..ServerSight::default()
         }))
     };
@@ -105,6 +125,12 @@ fn sight(word: &str) -> Sight {
         "ro9" => replica(true, Source::Running, Some(9_000)),
         "ro99" => replica(true, Source::Running, Some(99_000)),
         "ro?" => replica(true, Source::Connecting, None),
+        "cut2" => silent(Source::Connecting, 2_000, 60_000),
+        "cut9" => silent(Source::Connecting, 9_000, 0),
+        "halt2" => silent(Source::Stopped, 2_000, 3_000),
+        "halt2+" => silent(Source::Stopped, 2_000, 3_001),
+        "ro4s" => rounded(4_000),
+        "ro5s" => rounded(5_000),
         "rw" => replica(false, Source::None, None),
         "rw+" => replica(false, Source::Running, Some(0)),
         "rw?" => replica(false, Source::Connecting, None),
@@ -204,7 +230,7 @@ fn the_writer_of_replicas_is_the_one_that_was_promoted_last() {
         "rw rw+ ro", "down rw? ro", "rw rw+ ro", "ro rw+ ro", "ro rw+ rw", "ro rw ro",
     ]), @r"
     rw rw+ ro          writes: db1; reads: (db1) db2 db3
-    down rw? ro        writes: nobody; reads: db3
+    down rw? ro        writes: nobody; reads: db2 db3
     rw rw+ ro          writes: db1; reads: (db1) db2 db3
     ro rw+ ro          writes: db2; reads: db1 (db2) db3
     ro rw+ rw          writes: db3; reads: db1 db2 (db3)
@@ -240,6 +266,39 @@ fn replicas_that_lag_or_do_not_say_so_answer_no_reads() {
     rw ro9 ro?         writes: db1; reads: (db1)
     rw ro down         writes: db1; reads: (db1) db2
     down ro9 ro9       writes: nobody; reads: nobody
+    ");
+}
+
+#[test]
+fn a_lag_that_nobody_knows_counts_from_where_it_was() {
+    let lines = &[
+        "rw ro ro",
+        "rw halt2 halt2+",
+        "rw cut2 ro?",
+        "rw ro4s ro5s",
+        "down halt2 halt2+",
+        "down cut2 cut9",
+        "down ro? ro",
+    ];
+    insta::assert_snapshot!(story(&replication(), lines), @r"
+    rw ro ro           writes: db1; reads: (db1) db2 db3
+    rw halt2 halt2+    writes: db1; reads: (db1) db2
+    rw cut2 ro?        writes: db1; reads: (db1)
+    rw ro4s ro5s       writes: db1; reads: (db1) db2
+    down halt2 halt2+  writes: nobody; reads: db2
+    down cut2 cut9     writes: nobody; reads: db2
+    down ro? ro        writes: nobody; reads: db2 db3
+    ");
+    let mut refusing = replication();
+    refusing.clusters[0].on_unknown = UnknownLag::Refuse;
+    insta::assert_snapshot!(story(&refusing, lines), @r"
+    rw ro ro           writes: db1; reads: (db1) db2 db3
+    rw halt2 halt2+    writes: db1; reads: (db1) db2
+    rw cut2 ro?        writes: db1; reads: (db1)
+    rw ro4s ro5s       writes: db1; reads: (db1) db2
+    down halt2 halt2+  writes: nobody; reads: db2
+    down cut2 cut9     writes: nobody; reads: nobody
+    down ro? ro        writes: nobody; reads: db3
     ");
 }
 
@@ -345,7 +404,7 @@ fn who_is_kept_out_is_told_why() {
     }
     insta::assert_snapshot!(whys.join("\n"), @r"
     db2: it is read-only
-    db2: it is 9 s behind, its limit is 5 s
+    db2: it is up to 9 s behind, its limit is 5 s
     db3: it does not answer: refused
     db3: it does not answer: refused
     db1: it can write, but db2 was promoted later; set its read_only, or make it a replica of db2

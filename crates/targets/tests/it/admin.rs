@@ -131,6 +131,7 @@ fn configuration(clusters: u32) -> Configuration {
         writer: HostgroupId(n),
         reader: None,
         writer_serves_reads: WriterServesReads::Always,
+        on_unknown: Default::default(),
         roles_by: RolesBy::Engine,
         candidates: Vec::new(),
     };

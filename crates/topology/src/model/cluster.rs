@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use shardwright_vocabulary::{
-    Failback, ReadOnlyCheck, RolesBy, ServerState, ServerTls, Words, WriterServesReads,
+    Failback, ReadOnlyCheck, RolesBy, ServerState, ServerTls, UnknownLag, Words, WriterServesReads,
 };
 
 use super::{OriginId, Table};
@@ -37,6 +37,8 @@ pub struct Cluster {
     /// How many transactions a server may be behind before it is taken out (galera, group_replication); no limit where
     /// none. In galera [`GALERA_TRANSACTIONS_BEHIND`] where not said.
     pub max_transactions_behind: Option<u32>,
+    /// What replicas with a limit of lag do while nobody knows how far they are behind, because the writer is gone.
+    pub on_unknown: UnknownLag,
     /// Who moves servers between roles.
     pub roles_by: RolesBy,
     /// Encryption towards its servers.

@@ -4,7 +4,7 @@ use rustc_hash::FxHashSet;
 use shardwright_diagnostics::Diagnostic;
 
 use self::cluster::{
-    HOSTGROUPS, MAX_TRANSACTIONS_BEHIND, READ_ONLY_CHECK, SERVERS, TYPE, WRITER_PREFERENCE,
+    HOSTGROUPS, MAX_TRANSACTIONS_BEHIND, ON_UNKNOWN, READ_ONLY_CHECK, SERVERS, TYPE, WRITER_PREFERENCE,
     WRITER_SERVES_READS, WRITERS,
 };
 use super::object::Object;
@@ -13,7 +13,7 @@ use crate::codes::{BAD_VALUE, MISSING_KEY, NOBODY_READS, NOT_TOGETHER};
 use crate::fields::{AnyField, When, holders, object};
 use crate::model::{
     Cluster, ClusterId, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, HostgroupPins, ReadOnlyCheck,
-    RolesBy, Server, ServerState, ServerTls, Table, Words, WriterServesReads,
+    RolesBy, Server, ServerState, ServerTls, Table, UnknownLag, Words, WriterServesReads,
 };
 use crate::tree::context::Context;
 use crate::tree::view::Field;
@@ -73,6 +73,12 @@ object! {
     .or_when(GALERA_TRANSACTIONS_BEHIND, When::Is(&TYPE, &["galera"]))
     .examples("[10]")
     .absent("no limit for group_replication");
+    ON_UNKNOWN: Or<Word<UnknownLag>> = word(
+        "on_unknown",
+        "What replicas with `max_replication_lag` do while nobody knows how far they are behind, because the writer is gone: \
+         they answer reads (`read`; by default) or none (`refuse`).",
+    )
+    .or_when(UnknownLag::Read, When::Is(&TYPE, &["replication"]));
     ROLES_BY: Or<Word<RolesBy>> = word(
         "roles_by",
         "Who moves servers between roles: the engine's monitor (`engine`; by default) or another tool, such as a scheduler (`external`).",
@@ -148,6 +154,7 @@ fn cluster(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Cluster
         writers: writers(object, &servers, context),
         failback: object.get(&cluster::FAILBACK, context),
         max_transactions_behind: max_transactions_behind(object, kind?, context),
+        on_unknown: object.get(&ON_UNKNOWN, context),
         roles_by: object.get(&cluster::ROLES_BY, context),
         tls: object.get(&cluster::TLS, context),
         servers: if servers.is_empty() { return None } else { servers },
@@ -196,9 +203,10 @@ fn kind(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<ClusterKin
     if let ClusterKind::Replication { .. } = kind {
         return Some(ClusterKind::Replication { read_only_check });
     }
-    if object.has(&READ_ONLY_CHECK) {
-        let message = "`read_only_check` is for clusters of type replication";
-        object.error(NOT_TOGETHER, message, object.key_span(&READ_ONLY_CHECK), context);
+    let of_replication: [&dyn AnyField; 2] = [&READ_ONLY_CHECK, &ON_UNKNOWN];
+    for field in of_replication.into_iter().filter_map(|key| object.field(key)) {
+        let message = format!("`{}` is for clusters of type replication", field.key.text);
+        object.error(NOT_TOGETHER, message, field.key.span, context);
     }
     Some(kind)
 }

@@ -102,6 +102,7 @@ pub(crate) fn everything() -> Configuration {
         writer: HostgroupId(1000),
         reader: Some(HostgroupId(1001)),
         writer_serves_reads: WriterServesReads::Never,
+        on_unknown: Default::default(),
         roles_by: RolesBy::Engine,
         candidates: Vec::new(),
     };
