@@ -5,6 +5,7 @@
 //! `column IN (literals)`, all pinned alike. Whatever is not shown to be so is `Undecidable`, with the reason.
 
 mod calls;
+mod catalogue;
 mod common_tables;
 mod conditions;
 mod conjuncts;
@@ -25,6 +26,7 @@ use crate::parse::Reading;
 use crate::rewrite::Edit;
 
 pub use crate::key_value::{KeyValue, Parameters};
+pub use catalogue::{CatalogueUse, catalogue_use};
 pub use decide::decide;
 pub use structure::reads_no_rows;
 

@@ -18,6 +18,8 @@ pub(crate) enum Meaning {
     NamedLock,
     /// Speaks of the session or its connection.
     Session,
+    /// Names the schema of the connection.
+    Schema,
     /// `LAST_INSERT_ID`, which also sets what it reads.
     InsertId,
     /// Reads or advances a sequence.
@@ -175,7 +177,12 @@ pub(crate) fn names() -> impl Iterator<Item = (&'static str, bool)> {
 
 /// The built-in functions that keep a SELECT on the writer.
 pub(crate) fn calls_of_no_read() -> impl Iterator<Item = &'static str> {
-    let is_read = |meaning| matches!(meaning, Meaning::Pure | Meaning::Keyword | Meaning::Unknown);
+    let is_read = |meaning| {
+        matches!(
+            meaning,
+            Meaning::Pure | Meaning::Schema | Meaning::Keyword | Meaning::Unknown
+        )
+    };
     let entries = TABLE.iter().filter(move |entry| !is_read(entry.meaning));
     entries.map(|entry| entry.name)
 }

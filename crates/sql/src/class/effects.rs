@@ -134,5 +134,7 @@ fact_set! {
         /// `LAST_INSERT_ID()`, `FOUND_ROWS()`, `ROW_COUNT()`, `@@identity`, `CONNECTION_ID()` are read: the statement
         /// must run where the one before it ran.
         READS_SESSION = 14, "reads state of its session";
+        /// `DATABASE()` or `SCHEMA()` is called: the answer is the connection's schema.
+        READS_SCHEMA = 15, "reads the name of its schema";
     }
 }

@@ -235,6 +235,7 @@ impl Shape {
                 self.effects |= SessionEffects::READS_SESSION;
                 self.read_hazards |= ReadHazards::SESSION_FUNCTION;
             }
+            Meaning::Schema => self.effects |= SessionEffects::READS_SCHEMA,
             Meaning::InsertId => {
                 self.effects |= SessionEffects::READS_SESSION | SessionEffects::INSERT_ID;
                 self.read_hazards |= ReadHazards::SESSION_FUNCTION;

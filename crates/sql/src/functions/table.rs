@@ -2,7 +2,7 @@
 //!
 //! A test tries each of them on the servers that are at hand; for other releases the columns follow their manuals.
 
-use super::Meaning::{InsertId, Keyword, NamedLock, Pure, Sequence, Server, Session};
+use super::Meaning::{InsertId, Keyword, NamedLock, Pure, Schema, Sequence, Server, Session};
 use super::{Entry, Meaning};
 use crate::servers::Servers;
 
@@ -91,7 +91,8 @@ pub(super) static TABLE: [Entry; 476] = [
     pure("CURRENT_TIME"), pure("CURRENT_TIMESTAMP"), pure("CURRENT_USER"),
     row("CURRVAL", Sequence, NONE, NONE),
     row("CURTIME", Pure, ALL, ALL),
-    pure("DATABASE"), pure("DATE"), pure("DATEDIFF"), word("DATETIME"),
+    row("DATABASE", Schema, ALL, NONE),
+    pure("DATE"), pure("DATEDIFF"), word("DATETIME"),
     row("DATE_ADD", Pure, ALL, ALL),
     pure("DATE_FORMAT"),
     row("DATE_SUB", Pure, ALL, ALL),
@@ -237,7 +238,9 @@ pub(super) static TABLE: [Entry; 476] = [
     row("ROWNUM", Pure, MARIADB_10_6, NONE),
     row("ROW_COUNT", Session, ALL, NONE),
     row("ROW_NUMBER", Pure, BOTH_8, NONE),
-    pure("RPAD"), pure("RTRIM"), pure("SCHEMA"), pure("SECOND"), pure("SEC_TO_TIME"), word("SELECT"),
+    pure("RPAD"), pure("RTRIM"),
+    row("SCHEMA", Schema, ALL, NONE),
+    pure("SECOND"), pure("SEC_TO_TIME"), word("SELECT"),
     row("SESSION_USER", Pure, ALL, ALL),
     word("SET"),
     row("SETVAL", Sequence, MARIADB, NONE),

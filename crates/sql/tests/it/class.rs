@@ -132,6 +132,12 @@ fn effects_that_bind_a_session() {
     for (statement, effects) in [
         ("SELECT a FROM t", SessionEffects::NONE),
         ("UPDATE t SET a=1", SessionEffects::NONE),
+        ("SELECT DATABASE (), a FROM t", SessionEffects::READS_SCHEMA),
+        ("DELETE FROM t WHERE a = schema()", SessionEffects::READS_SCHEMA),
+        (
+            "SELECT 'DATABASE()', `schema`, s.a FROM t s",
+            SessionEffects::NONE,
+        ),
         ("SELECT @a := 1", SessionEffects::USER_VARIABLE),
         (
             "CREATE TEMPORARY TABLE t (a INT)",
