@@ -44,7 +44,7 @@ pub(super) struct Requirements {
     pub(super) schema: Option<Arc<str>>,
     /// Without a schema, any will do: the session's is one that no server has, and the statement was not placed.
     pub(super) any_schema: bool,
-    /// It is about no schema: COMMIT and its kin.
+    /// It is about no schema: COMMIT and its kin, and questions about earlier statements.
     pub(super) needs_no_schema: bool,
     pub(super) user_variables: bool,
     /// User variables that it reads and a trigger may have set.

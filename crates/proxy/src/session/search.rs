@@ -298,14 +298,17 @@ impl Search<'_> {
                 "the user's secret is a hash, and no client has shown the password since the proxy started: log in again",
             )));
         };
+        // The server may have none of this name.
+        let schema = self.requirements.schema.clone();
+        let schema = schema.filter(|_| !self.requirements.needs_no_schema);
         let connect = Connect {
             member,
             at: None,
-            key: self.key(self.requirements.schema.is_some()).owned(),
+            key: self.key(schema.is_some()).owned(),
             secret,
             tls: self.worker.shared.tls.loaded(),
             allow_public_key_retrieval: self.worker.shared.allow_public_key_retrieval,
-            schema: self.requirements.schema.clone(),
+            schema,
             permit,
             counted: Some(self.worker.pool.count(member)),
             max_age: self.worker.shared.limits.backend_max_age,

@@ -333,13 +333,12 @@ impl Session {
         let home = is_question
             .then(|| self.home_of_question(earlier, asks_id, hidden_variables.is_some()))
             .flatten();
-        let is_elsewhere = home.is_some_and(|home| home != route.hostgroup);
         // Where an earlier statement ran says nothing of where the transaction belongs: that may have been a reader.
         let begins = is_work && home.is_none();
         Requirements {
             hostgroup: home.unwrap_or(route.hostgroup),
             any_schema: schema.is_none() && session_schema.is_some(),
-            needs_no_schema: needs_no_schema || is_elsewhere,
+            needs_no_schema: needs_no_schema || is_question,
             schema,
             user_variables: shape.effects.intersects(SessionEffects::USER_VARIABLE),
             hidden_variables,

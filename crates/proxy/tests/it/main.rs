@@ -41,6 +41,7 @@ mod lag_trials;
 mod leaks;
 mod ledger;
 mod listeners;
+mod logical_schemas;
 mod lost_reads;
 mod maps;
 mod on_mysql;

@@ -1,0 +1,107 @@
+//! Sessions in a logical schema, and in the schemas of shards.
+
+use mysql::prelude::Queryable;
+use shardwright_rules::{Finder, KeyTemplate, MapStep, Unqualified};
+use shardwright_testkit::{MariaDb, Options};
+
+use crate::support::{Setup, create_users, map_alone, member, server, start, tenants_by_comment, value};
+
+const TABLES: &str = "CREATE TABLE t (id INT PRIMARY KEY, db VARCHAR(64), l VARCHAR(64) CHARACTER SET latin1, \
+     c VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, b VARBINARY(64)); \
+     CREATE TABLE notes (n VARCHAR(64)); \
+     CREATE PROCEDURE note(IN i VARCHAR(64)) INSERT INTO notes VALUES (i)";
+
+/// Two tenants' schemas with the same tables, and one of the logical name where a statement may run without a key.
+fn schemas(name: &str, has_logical: bool) {
+    let shards = [1, 2].map(|tenant| format!("{name}_{tenant}"));
+    let all = [name.to_owned()]
+        .into_iter()
+        .filter(|_| has_logical)
+        .chain(shards);
+    server().run(format!("DROP DATABASE IF EXISTS `{name}`")).unwrap();
+    for schema in all {
+        server()
+            .run(format!(
+                "DROP DATABASE IF EXISTS `{schema}`; CREATE DATABASE `{schema}`; USE `{schema}`; {TABLES}; \
+                 INSERT INTO t VALUES (1, \"{name}\", \"{name}\", \"{name}\", \"{name}\"), \
+                 (2, \"{name}_1\", \"{name}_1\", \"{name}_1\", \"{name}_1\"), (3, NULL, NULL, NULL, NULL)"
+            ))
+            .unwrap();
+    }
+}
+
+fn map(name: &str) -> MapStep {
+    MapStep {
+        unqualified: Unqualified::SessionSchema,
+        ..tenants_by_comment(name)
+    }
+}
+
+/// A map by the session's schema as well as by a comment.
+fn by_schema(name: &str) -> MapStep {
+    let template = KeyTemplate {
+        prefix: format!("{name}_").into(),
+        width: None,
+        suffix: "".into(),
+    };
+    let map = map(name);
+    let by_schema = Finder::Schema { template };
+    MapStep {
+        finders: map.finders.iter().cloned().chain([by_schema]).collect(),
+        ..map
+    }
+}
+
+/// It goes to the server of the earlier statement, where the session's schema is not, and the connection that ran that has gone to
+/// another session.
+#[test]
+fn a_question_needs_no_schema() {
+    let name = "logical_questions";
+    schemas(name, false);
+    let other = MariaDb::start(Options::default()).unwrap();
+    create_users(&other);
+    other.run(format!("CREATE DATABASE {name}_2")).unwrap();
+    server()
+        .run(format!(
+            "DROP DATABASE {name}_2; CREATE TABLE {name}_1.numbered (id INT AUTO_INCREMENT PRIMARY KEY, a INT)"
+        ))
+        .unwrap();
+    let port = other.port();
+    let proxy = start(&Setup {
+        configuration: Box::new(move |configuration| {
+            configuration.graph.rules = map_alone(by_schema(name));
+            configuration.hostgroups[1].members = vec![member("b", port, 20)];
+        }),
+        ..Setup::default()
+    });
+    let mut holders = [
+        Some("logical_questions_1"),
+        None,
+        Some("logical_questions_1"),
+        None,
+    ]
+    .map(|schema| proxy.connect(schema));
+    for (at, sql) in ["SELECT @@identity", "SELECT LAST_INSERT_ID()"]
+        .into_iter()
+        .enumerate()
+    {
+        let mut client = proxy.connect(Some("logical_questions_1"));
+        client
+            .query_drop("INSERT INTO numbered VALUES (NULL, 1)")
+            .unwrap();
+        for holder in &mut holders {
+            holder.query_drop("BEGIN").unwrap();
+            holder
+                .query_drop("/* tenant=1 */ SELECT id FROM logical_questions_1.t")
+                .unwrap();
+        }
+        client.query_drop("USE logical_questions_2").unwrap();
+        assert_eq!(value(&mut client, sql), (at + 1).to_string(), "{sql}");
+        let sql = "SELECT LAST_INSERT_ID() > 0, DATABASE()";
+        let found: Option<(i64, String)> = client.query_first(sql).unwrap();
+        assert_eq!(found, Some((1, "logical_questions_2".to_owned())));
+        for holder in &mut holders {
+            holder.query_drop("ROLLBACK").unwrap();
+        }
+    }
+}
