@@ -18,6 +18,7 @@ mod own;
 mod patterns;
 mod refused;
 mod schemas;
+mod uses;
 
 pub use engine::{asks_nothing, asks_only_text, only_action, step_of};
 pub use index::{Index, KnownAction, NextRule, ShardOfKey, Subject, holds, remainder};
@@ -55,6 +56,26 @@ pub fn schema_of<'a>(configuration: &'a Configuration, session: &SessionView<'a>
 
 /// Where `statement` of `session` goes.
 pub fn decide<'a>(
+    index: &'a impl Index,
+    session: &'a SessionView<'a>,
+    statement: &'a Statement<'a>,
+    detail: Detail,
+) -> Decision {
+    if !index.configuration().engine.profile().answers_itself
+        && let Some(target) = uses::target(statement)
+    {
+        let there = SessionView {
+            schema: Some(&target),
+            transaction: None,
+            transaction_pending: None,
+            ..session.clone()
+        };
+        return decide_in(index, &there, statement, detail);
+    }
+    decide_in(index, session, statement, detail)
+}
+
+fn decide_in<'a>(
     index: &'a impl Index,
     session: &'a SessionView<'a>,
     statement: &'a Statement<'a>,

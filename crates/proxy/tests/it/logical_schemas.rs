@@ -4,7 +4,9 @@ use mysql::prelude::Queryable;
 use shardwright_rules::{Finder, KeyTemplate, MapStep, Unqualified};
 use shardwright_testkit::{MariaDb, Options};
 
-use crate::support::{Setup, create_users, map_alone, member, server, start, tenants_by_comment, value};
+use crate::support::{
+    Setup, TestProxy, create_users, map_alone, member, server, start, tenants_by_comment, value,
+};
 
 const TABLES: &str = "CREATE TABLE t (id INT PRIMARY KEY, db VARCHAR(64), l VARCHAR(64) CHARACTER SET latin1, \
      c VARCHAR(64) CHARACTER SET utf8mb4 COLLATE utf8mb4_bin, b VARBINARY(64)); \
@@ -37,6 +39,15 @@ fn map(name: &str) -> MapStep {
     }
 }
 
+fn proxy(map: impl Fn() -> MapStep + 'static) -> TestProxy {
+    start(&Setup {
+        configuration: Box::new(move |configuration| {
+            configuration.graph.rules = map_alone(map());
+        }),
+        ..Setup::default()
+    })
+}
+
 /// A map by the session's schema as well as by a comment.
 fn by_schema(name: &str) -> MapStep {
     let template = KeyTemplate {
@@ -50,6 +61,33 @@ fn by_schema(name: &str) -> MapStep {
         finders: map.finders.iter().cloned().chain([by_schema]).collect(),
         ..map
     }
+}
+
+#[test]
+fn use_is_decided_for_the_schema_that_it_goes_to() {
+    let name = "logical_use";
+    schemas(name, true);
+    let proxy = proxy(move || by_schema(name));
+    let mut client = proxy.connect(Some(name));
+    for back in [format!("USE {name}"), format!("/* tenant=2 */ USE `{name}`")] {
+        client.query_drop("USE logical_use_1").unwrap();
+        assert_eq!(value(&mut client, "SELECT db FROM t WHERE id = 1"), name);
+        assert_eq!(value(&mut client, "SELECT DATABASE(), 1"), "logical_use_1");
+        client.query_drop(&back).unwrap();
+        assert_eq!(value(&mut client, "SELECT DATABASE()"), name);
+    }
+    for schema in ["logical_use_2", name] {
+        assert!(client.select_db(schema).is_ok(), "{schema}");
+        assert_eq!(value(&mut client, "SELECT DATABASE()"), schema);
+    }
+    // Nothing of a transaction changes with it.
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("/* tenant=1 */ UPDATE t SET db = 'x'").unwrap();
+    client.query_drop("USE logical_use_2").unwrap();
+    client.query_drop("USE logical_use_1").unwrap();
+    assert_eq!(value(&mut client, "SELECT db FROM t WHERE id = 1"), "x");
+    client.query_drop("ROLLBACK").unwrap();
+    client.query_drop(format!("USE {name}")).unwrap();
 }
 
 /// It goes to the server of the earlier statement, where the session's schema is not, and the connection that ran that has gone to

@@ -183,3 +183,35 @@ fn the_rest_of_a_list_must_be_on_the_shard_of_the_comment() {
         ],
     );
 }
+
+/// Whatever schema the session is in, and wherever its transaction is.
+#[test]
+fn a_use_is_decided_for_the_schema_that_it_goes_to() {
+    let finders = json!([
+        {"comment": {"word": "id", "form": "pairs"}},
+        {"schema": template("id_")}]);
+    let shard = |name: &str, cluster: &str, key: i64| {
+        json!({"address": format!("shard_maps.m.shards.{name}"), "cluster": cluster, "keys": [key],
+            "schema": format!("id_0{key}")})
+    };
+    let change = json!({"logical_schema": "shop", "shards": [shard("low", "a", 17), shard("high", "b", 18)]});
+    for (schema, transaction) in [("id_017", None), ("id_017", Some(10)), ("shop", Some(20))] {
+        let world = World {
+            schema: Some(schema),
+            transaction,
+            ..world(finders.clone(), change.clone())
+        };
+        check(
+            &world,
+            &[
+                ("USE shop", "10"),
+                ("use `id_018`;", "20 m/high"),
+                ("/* id=17 */ USE shop", "10 m/low in id_017"),
+                (
+                    "/* id=17 */ USE id_018",
+                    "refused: SW353: more than one shard key: shard map m takes one id a statement: 018, 17",
+                ),
+            ],
+        );
+    }
+}

@@ -72,6 +72,10 @@ pub fn place(
     unqualified: Unqualified,
 ) -> Result<Vec<Edit>, Refusal> {
     let reading = Reading::of(text, mode)?;
+    // It says where a session goes, and no server runs it in the place of the session.
+    if reading.class == StatementClass::Use {
+        return Ok(Vec::new());
+    }
     let mut edits = qualified(&reading, logical_schema, shard_schema)?;
     let explained = match reading.class {
         StatementClass::Explain => reading.explained(),
