@@ -65,6 +65,7 @@ mod kill;
 mod kill_statement;
 mod learn_writes;
 mod local_file;
+mod logical;
 mod login;
 mod login_refusal;
 mod named_locks;

@@ -81,6 +81,9 @@ impl Session {
             }
         };
         let mut routed = self.routed_statement(&statement, &route, None);
+        if self.may_mean_logical_schema(&routed) {
+            Box::pin(self.look_for_logical_schema(&mut routed)).await?;
+        }
         routed.requirements = routed.requirements.into_preparation();
         let Some(mut held) = self.obtain_or_tell(&routed, seq).await? else {
             return Ok(());
@@ -227,6 +230,9 @@ impl Session {
         routed.parameters = Some(&execution.parameters);
         self.follow_next_transaction(&mut routed);
         self.follow_set_global(&mut routed);
+        if self.may_mean_logical_schema(&routed) {
+            Box::pin(self.look_for_logical_schema(&mut routed)).await?;
+        }
         let _passage = match is_let_through(&routed.besides.effects) {
             true => None,
             false => match Box::pin(self.admit(&routed, seq)).await? {

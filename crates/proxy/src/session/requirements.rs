@@ -42,7 +42,7 @@ pub(super) struct Requirements {
     pub(super) hostgroup: HostgroupId,
     /// The schema to be in.
     pub(super) schema: Option<Arc<str>>,
-    /// Without a schema, any will do: the session's is one that no server has, and the statement was not placed.
+    /// Without a schema, any will do: the session's is a logical one, the statement was not placed, and no name in it means the schema.
     pub(super) any_schema: bool,
     /// It is about no schema: COMMIT and its kin, and questions about earlier statements.
     pub(super) needs_no_schema: bool,

@@ -72,6 +72,9 @@ impl Session {
             }
         };
         let mut routed = self.routed_statement(&statement, &route, None);
+        if self.may_mean_logical_schema(&routed) {
+            self.look_for_logical_schema(&mut routed).await?;
+        }
         self.relay(&mut routed, &Query::plain(frame), ResponseShape::Definitions)
             .await
     }

@@ -232,6 +232,9 @@ impl Session {
         let mut routed = self.routed_statement(statement, route, set);
         self.follow_next_transaction(&mut routed);
         self.follow_set_global(&mut routed);
+        if self.may_mean_logical_schema(&routed) {
+            Box::pin(self.look_for_logical_schema(&mut routed)).await?;
+        }
         let other_text = self.sent_text(statement, routed.besides);
         let own_frame = other_text.map(|sent| Box::new(query.frame_of(&sent)));
         let query = query.within(own_frame.as_deref().unwrap_or(query.frame));
@@ -315,14 +318,6 @@ impl Session {
         let shape = statement.shape();
         let asked = self.diagnostics.asked_by(statement);
         let earlier = self.diagnostics.place(asked);
-        // COMMIT and its kin go where the transaction is, or nowhere in particular: the session's schema may not exist there.
-        let needs_no_schema = statement.follows_transaction();
-        let session_schema = &self.settings.schema;
-        let own_schema = session_schema
-            .as_ref()
-            .filter(|schema| !needs_no_schema && !self.login.is_logical(Some(schema)))
-            .cloned();
-        let schema = route.besides().backend_schema.clone().or(own_schema);
         let is_read_alone = shape.is_safe_read() && self.settings.autocommit && self.pending.is_empty();
         let is_work = route.is_on_shard || !statement.is_session_setup();
         let asks_id = asks_insert_id(statement);
@@ -333,12 +328,16 @@ impl Session {
         let home = is_question
             .then(|| self.home_of_question(earlier, asks_id, hidden_variables.is_some()))
             .flatten();
+        // COMMIT and its kin go where the transaction is, or nowhere in particular, and questions to an earlier statement's server: the
+        // session's schema may not exist there.
+        let needs_no_schema = is_question || statement.follows_transaction();
+        let (schema, any_schema) = self.schema_for(statement, route);
         // Where an earlier statement ran says nothing of where the transaction belongs: that may have been a reader.
         let begins = is_work && home.is_none();
         Requirements {
             hostgroup: home.unwrap_or(route.hostgroup),
-            any_schema: schema.is_none() && session_schema.is_some(),
-            needs_no_schema: needs_no_schema || is_question,
+            any_schema,
+            needs_no_schema,
             schema,
             user_variables: shape.effects.intersects(SessionEffects::USER_VARIABLE),
             hidden_variables,

@@ -27,15 +27,25 @@ impl Session {
         let Some(hostgroup) = self.home_of_schema(schema) else {
             return Ok(None);
         };
-        let known = KnownSchema {
-            generation: self.login.snapshot.generation,
-            hostgroup,
-            user: self.login.user.name.clone(),
-            schema: schema.clone(),
-            changes: self.worker.shared.table_changes(),
-        };
+        Ok(self.try_schema(hostgroup, schema).await?.refused())
+    }
+
+    /// Whether a server of the hostgroup has let the user into this schema.
+    pub(super) fn is_known_schema(&self, hostgroup: HostgroupId, schema: &Arc<str>) -> bool {
+        let known = self.known_schema(hostgroup, schema);
+        self.worker.known_good.has_schema(&known)
+    }
+
+    /// Whether a server of the hostgroup lets the session into this schema.
+    pub(super) async fn is_schema_there(&mut self, hostgroup: HostgroupId, schema: &Arc<str>) -> Flow<bool> {
+        let tried = self.try_schema(hostgroup, schema).await?;
+        Ok(matches!(tried, Tried::Taken))
+    }
+
+    async fn try_schema(&mut self, hostgroup: HostgroupId, schema: &Arc<str>) -> Flow<Tried> {
+        let known = self.known_schema(hostgroup, schema);
         if self.worker.known_good.has_schema(&known) {
-            return Ok(None);
+            return Ok(Tried::Taken);
         }
         let tried = self
             .try_out(hostgroup, Tries::Schema(schema.clone()), &ABOUT_SCHEMAS)
@@ -43,7 +53,17 @@ impl Session {
         if let Tried::Taken = tried {
             self.worker.known_good.schema(known);
         }
-        Ok(tried.refused())
+        Ok(tried)
+    }
+
+    fn known_schema(&self, hostgroup: HostgroupId, schema: &Arc<str>) -> KnownSchema {
+        KnownSchema {
+            generation: self.login.snapshot.generation,
+            hostgroup,
+            user: self.login.user.name.clone(),
+            schema: schema.clone(),
+            changes: self.worker.shared.table_changes(),
+        }
     }
 
     /// The error of a server that does not take these names.

@@ -1,11 +1,14 @@
 //! Sessions in a logical schema, and in the schemas of shards.
 
+use mysql::Conn;
 use mysql::prelude::Queryable;
-use shardwright_rules::{Finder, KeyTemplate, MapStep, Unqualified};
+use shardwright_rules::{Finder, KeyTemplate, MapStep, UnknownKey, Unqualified};
 use shardwright_testkit::{MariaDb, Options};
+use shardwright_wire::CapabilityFlags;
 
+use crate::raw::RawClient;
 use crate::support::{
-    Setup, TestProxy, create_users, map_alone, member, server, start, tenants_by_comment, value,
+    Setup, TestProxy, create_users, error, map_alone, member, server, start, tenants_by_comment, value,
 };
 
 const TABLES: &str = "CREATE TABLE t (id INT PRIMARY KEY, db VARCHAR(64), l VARCHAR(64) CHARACTER SET latin1, \
@@ -46,6 +49,90 @@ fn proxy(map: impl Fn() -> MapStep + 'static) -> TestProxy {
         }),
         ..Setup::default()
     })
+}
+
+fn tables(client: &mut Conn) -> Result<Vec<String>, u16> {
+    match client.query::<String, _>("SHOW TABLES") {
+        Ok(tables) => Ok(tables),
+        Err(mysql::Error::MySqlError(error)) => Err(error.code),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// Outside and inside a transaction of a shard on the same server.
+#[test]
+fn without_a_key_a_statement_runs_in_the_logical_schema_or_in_none() {
+    for (name, has_logical) in [("logical_keyless", true), ("logical_absent", false)] {
+        schemas(name, has_logical);
+        if has_logical {
+            server().run(format!("CREATE TABLE {name}.own (a INT)")).unwrap();
+        }
+        let expected = if has_logical {
+            Ok(["notes", "own", "t"].map(str::to_owned).to_vec())
+        } else {
+            Err(1046)
+        };
+        let proxy = proxy(move || map(name));
+        let mut client = proxy.connect(Some(name));
+        assert_eq!(tables(&mut client), expected);
+        client.query_drop("BEGIN").unwrap();
+        client.query_drop("/* tenant=1 */ UPDATE t SET db = 'x'").unwrap();
+        assert_eq!(tables(&mut client), expected, "{name}, in a transaction");
+        let columns = client
+            .query::<mysql::Row, _>("SHOW COLUMNS FROM t")
+            .map(|rows| rows.len());
+        assert_eq!(columns.ok(), has_logical.then_some(5));
+        // No name means the schema.
+        for sql in ["SELECT 5", "SET @a = 5", "SHOW VARIABLES LIKE 'autocommit'"] {
+            client.query_drop(sql).unwrap();
+        }
+        let listed: Vec<String> = client.query("SHOW TABLES FROM mysql LIKE 'db'").unwrap();
+        assert_eq!(listed, ["db"]);
+        assert_eq!(value(&mut client, "/* tenant=1 */ SELECT db FROM t LIMIT 1"), "x");
+        client.query_drop("ROLLBACK").unwrap();
+        assert_eq!(tables(&mut client), expected);
+        let address = proxy.running().listen_address();
+        let mut raw = RawClient::log_in_to(address, CapabilityFlags::CLIENT_CONNECT_WITH_DB, Some(name)).0;
+        for command in ["\x03BEGIN", "\x03/* tenant=1 */ UPDATE t SET db = 'x'"] {
+            assert_eq!(raw.code(command.as_bytes()), Some(0), "{command}");
+        }
+        let expected = if has_logical { 0 } else { 1046 };
+        assert_eq!(raw.code(b"\x04t\0"), Some(expected), "COM_FIELD_LIST");
+    }
+}
+
+#[test]
+fn a_tenant_of_no_shard_never_reads_the_shard_of_the_transaction() {
+    for (name, has_logical) in [("logical_unsplit", true), ("logical_unsplit_none", false)] {
+        schemas(name, has_logical);
+        server()
+            .run(format!("UPDATE {name}_1.t SET db = 'of tenant 1'"))
+            .unwrap();
+        let proxy = proxy(move || MapStep {
+            unknown: UnknownKey::Cluster("a".into()),
+            ..map(name)
+        });
+        let mut client = proxy.connect(Some(name));
+        let sql = "/* tenant=9 */ SELECT db FROM t WHERE id = 1";
+        for begin in ["SELECT 1", "BEGIN"] {
+            client.query_drop(begin).unwrap();
+            client.query_drop("/* tenant=1 */ SELECT * FROM t").unwrap();
+            for _ in 0..2 {
+                if has_logical {
+                    assert_eq!(value(&mut client, sql), name);
+                    let prepared: Option<String> = client.exec_first(sql, ()).unwrap();
+                    assert_eq!(prepared.as_deref(), Some(name));
+                } else {
+                    assert_eq!(error(&mut client, sql).0, 1046);
+                    assert!(client.prep(sql).is_err());
+                }
+            }
+            assert_eq!(
+                value(&mut client, "/* tenant=1 */ SELECT db FROM t LIMIT 1"),
+                "of tenant 1"
+            );
+        }
+    }
 }
 
 /// A map by the session's schema as well as by a comment.
