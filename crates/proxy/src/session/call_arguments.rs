@@ -32,7 +32,9 @@ impl Session {
         if !matches!(refusal, CheckoutError::Refused(_)) {
             return Err(refusal);
         }
-        let sent = self.sent_text(statement, routed.besides);
+        let Ok(sent) = self.sent_text(routed) else {
+            return Err(refusal);
+        };
         let text = sent.as_deref().unwrap_or(statement.text());
         let positions = self.hidden.arguments_of(statement);
         let question = positions.and_then(|positions| count_of_outputs(text, statement.mode(), &positions));

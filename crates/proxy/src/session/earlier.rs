@@ -80,6 +80,7 @@ fn asks_the_session(statement: &Statement<'_>) -> bool {
     let effects = SessionEffects::USER_VARIABLE
         | SessionEffects::INSERT_ID
         | SessionEffects::READS_SESSION
+        | SessionEffects::READS_SCHEMA
         | SessionEffects::READS_SYSTEM_VARIABLE
         | SessionEffects::SET;
     shape.read_hazards.without(hazards).is_empty()

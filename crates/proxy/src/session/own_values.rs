@@ -11,16 +11,13 @@
 //! The number stays the server's where it is compared with other numbers of the server: beside `IS_USED_LOCK()` and in tables
 //! about the server's connections.
 
-use std::borrow::Cow;
-
-use shardwright_rules::{Besides, Statement};
 use shardwright_sql::rewrite::{self, Edit};
-use shardwright_sql::{LexMode, Lexer, SessionEffects, Span, StatementClass, Token, TokenKind, column_names};
+use shardwright_sql::{LexMode, Lexer, Span, StatementClass, Token, TokenKind, column_names};
 
 use super::Session;
 use super::statement_words::mentions;
 
-const NUMBER: &[u8] = b"CONNECTION_ID";
+const NUMBER: [&[u8]; 1] = [b"CONNECTION_ID"];
 const PACKET: &[u8] = b"MAX_ALLOWED_PACKET";
 /// What the server's numbers are compared with.
 const OF_SERVERS: [&[u8]; 6] = [
@@ -33,27 +30,7 @@ const OF_SERVERS: [&[u8]; 6] = [
 ];
 
 impl Session {
-    /// The text for the server; `None` where it is the client's.
-    pub(super) fn sent_text<'a>(
-        &self,
-        statement: &Statement<'_>,
-        besides: &'a Besides,
-    ) -> Option<Cow<'a, [u8]>> {
-        let routed = besides.rewritten.as_deref();
-        let shape = statement.shape();
-        if shape
-            .effects
-            .intersects(SessionEffects::READS_SESSION | SessionEffects::READS_SYSTEM_VARIABLE)
-            && let Some(text) =
-                self.own_values()
-                    .put_in(routed.unwrap_or(statement.text()), statement.mode(), shape.class)
-        {
-            return Some(Cow::Owned(text));
-        }
-        routed.map(Cow::Borrowed)
-    }
-
-    fn own_values(&self) -> OwnValues {
+    pub(super) fn own_values(&self) -> OwnValues {
         OwnValues {
             connection_id: self.login.connection_id,
             max_packet: self.worker.shared.limits.max_packet,
@@ -63,16 +40,16 @@ impl Session {
 
 /// What the proxy decides about a client's connection.
 #[derive(Clone, Copy)]
-struct OwnValues {
+pub(super) struct OwnValues {
     connection_id: u32,
     max_packet: usize,
 }
 
 impl OwnValues {
     /// `None` where nothing is to be replaced, or it could be seen.
-    fn put_in(self, text: &[u8], mode: LexMode, class: StatementClass) -> Option<Vec<u8>> {
+    pub(super) fn put_in(self, text: &[u8], mode: LexMode, class: StatementClass) -> Option<Vec<u8>> {
         let asks_number = takes_number(class)
-            && mentions(text, NUMBER)
+            && mentions(text, NUMBER[0])
             && !OF_SERVERS.iter().any(|name| mentions(text, name));
         let asks_packet = class == StatementClass::Select && mentions(text, PACKET);
         if !asks_number && !asks_packet {
@@ -83,7 +60,7 @@ impl OwnValues {
             return None;
         }
         let edit = |at: usize| {
-            let number = || Some((call(text, &tokens, at)?, self.number()));
+            let number = || Some((call(text, &tokens, at, &NUMBER)?, self.number()));
             let packet = || Some((packet_limit(text, &tokens[at])?, self.packet()));
             let number = asks_number.then(number).flatten();
             let (span, text) = number.or_else(|| asks_packet.then(packet).flatten())?;
@@ -125,7 +102,7 @@ fn takes_number(class: StatementClass) -> bool {
 
 /// False where the text of a value may be the name of a column without being an item of a select list: MariaDB names the columns
 /// of `VALUES (…)` in place of a SELECT so. Also where the server's version decides what the text is.
-fn is_unseen(text: &[u8], tokens: &[Token], class: StatementClass) -> bool {
+pub(super) fn is_unseen(text: &[u8], tokens: &[Token], class: StatementClass) -> bool {
     let inserts = matches!(class, StatementClass::Insert | StatementClass::Replace);
     let mut depth = 0_usize;
     tokens.iter().enumerate().all(|(at, token)| {
@@ -151,12 +128,13 @@ fn is_column(tokens: &[Token], at: usize) -> bool {
     name.is_name() && right.kind == TokenKind::RightParen
 }
 
-/// The call of the function that begins at this token.
-fn call(text: &[u8], tokens: &[Token], at: usize) -> Option<Span> {
+/// The call of a function of one of these names that begins at this token.
+pub(super) fn call(text: &[u8], tokens: &[Token], at: usize, names: &[&[u8]]) -> Option<Span> {
     let [name, left, right] = tokens.get(at..at + 3)? else {
         return None;
     };
-    let is_named = name.kind == TokenKind::Word && name.span.of(text).eq_ignore_ascii_case(NUMBER);
+    let is_one = |expected: &&[u8]| name.span.of(text).eq_ignore_ascii_case(expected);
+    let is_named = name.kind == TokenKind::Word && names.iter().any(is_one);
     let is_qualified = at > 0 && tokens[at - 1].kind == TokenKind::Dot;
     let is_empty = left.kind == TokenKind::LeftParen && right.kind == TokenKind::RightParen;
     (is_named && is_empty && !is_qualified).then_some(Span {

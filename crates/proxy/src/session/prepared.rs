@@ -7,15 +7,13 @@ use shardwright_sql::StatementClass;
 use shardwright_wire::{Command, PrepareOk, ResponseShape, append_packet, errors};
 
 use super::bound_keys::bound_keys;
-use super::checkout_error::CheckoutError;
 use super::diagnostics::Answer;
 use super::execution::Execution;
 use super::forward::Transmission;
 use super::held::Held;
-use super::prepared_errors::{counts_taken_early, not_preparable, read_otherwise, unknown};
+use super::prepared_errors::{counts_taken_early, not_preparable, unknown};
 use super::questions::Rows;
 use super::repeat::{Patience, Relayed, Repeats};
-use super::requirements::Requirements;
 use super::routed::RoutedStatement;
 use super::statement_words::{is_comment_only, other_packets, unroutable};
 use super::statements::{Circumstances, Decided, LongData, SessionStatement};
@@ -85,11 +83,14 @@ impl Session {
             Box::pin(self.look_for_logical_schema(&mut routed)).await?;
         }
         routed.requirements = routed.requirements.into_preparation();
+        let sent = match self.sent_text(&routed) {
+            Ok(sent) => sent,
+            Err(error) => return self.refuse(seq, error).await,
+        };
         let Some(mut held) = self.obtain_or_tell(&routed, seq).await? else {
             return Ok(());
         };
         let id = self.statements.next_id();
-        let sent = self.sent_text(&statement, route.besides());
         let sent = sent.as_deref().unwrap_or(&text);
         let mut bytes = Vec::with_capacity(sent.len() + 8);
         let mut next_seq = 0;
@@ -142,21 +143,6 @@ impl Session {
         let statement =
             SessionStatement::new(text, &self.settings, self.worker.servers(), prepared.parameters);
         self.statements.insert(id, statement);
-    }
-
-    /// Notes the server's number of a statement, and closes the one before with the same text, or another when there are too
-    /// many. COM_STMT_CLOSE has no answer, but it is sent at once: a connection with bytes to send is no idle one, and would
-    /// be given up with all that its session has there.
-    pub(super) async fn remember_prepared(&self, held: &mut Held, key: PreparedText, id: u32) {
-        let limit = self.worker.shared.limits.max_backend_statements;
-        if let Some(closed) = held.backend.statements.insert(key, id, limit) {
-            let mut payload = Vec::new();
-            Command::StmtClose(closed).encode(&mut payload);
-            held.backend.channel.queue(&mut 0, &payload);
-            if let Err(error) = held.backend.channel.flush().await {
-                tracing::debug!(%error, "the connection of a statement was lost");
-            }
-        }
     }
 
     /// COM_STMT_EXECUTE of a statement whose last execution has left a cursor, which ends.
@@ -262,7 +248,7 @@ impl Session {
         self.note_table_change(statement.shape());
         let server_id = match self.find_prepared(&mut held, id, routed) {
             Ok(server_id) => server_id,
-            Err(key) => match Box::pin(self.prepare_or_tell(held, *key, &routed.requirements, seq)).await? {
+            Err(why) => match Box::pin(self.prepare_or_tell(held, *why, &routed.requirements, seq)).await? {
                 Some((kept, server_id)) => {
                     held = kept;
                     server_id
@@ -329,74 +315,6 @@ impl Session {
             });
         }
         dispatch
-    }
-
-    /// The server's number of a statement; if the connection has not prepared it, what it has to prepare.
-    fn find_prepared(
-        &self,
-        held: &mut Held,
-        id: u32,
-        routed: &RoutedStatement<'_>,
-    ) -> Result<u32, Box<PreparedText>> {
-        let prepared = self.statements.get(id);
-        let sent = match (self.sent_text(routed.statement, routed.besides), prepared) {
-            (Some(sent), _) => Rc::from(&*sent),
-            (None, Some(prepared)) => prepared.text.clone(),
-            (None, None) => Rc::from(routed.statement.text()),
-        };
-        let key = PreparedText::new(
-            sent,
-            held.backend.schema.clone(),
-            self.settings.names.as_ref(),
-            prepared
-                .map(|prepared| prepared.reading.clone())
-                .unwrap_or_default(),
-        );
-        let known = held.backend.statements.get(&key);
-        known.ok_or_else(|| Box::new(key))
-    }
-
-    /// Prepares a statement on a connection, and gives that back with the server's number of it; `None`: the client was told why that
-    /// cannot be.
-    async fn prepare_or_tell(
-        &mut self,
-        mut held: Held,
-        key: PreparedText,
-        requirements: &Requirements,
-        seq: u8,
-    ) -> Flow<Option<(Held, u32)>> {
-        let mut prepared = self.prepare_on(&mut held, key).await;
-        // MySQL begins a list of warnings with it.
-        if let Err(error) = self.diagnostics.preparation(requirements.asked, &held.backend) {
-            prepared = prepared.and(Err(CheckoutError::Refused(error)));
-        }
-        match prepared {
-            Ok(server_id) => Ok(Some((held, server_id))),
-            Err(error) => {
-                self.return_unused(held, &error);
-                self.not_checked_out(error, seq).await.map(|()| None)
-            }
-        }
-    }
-
-    /// Prepares a statement on a connection; the server's number of it.
-    async fn prepare_on(&mut self, held: &mut Held, key: PreparedText) -> Result<u32, CheckoutError> {
-        if key.reading != self.settings.reading() {
-            return Err(CheckoutError::Refused(read_otherwise()));
-        }
-        let outcome = self
-            .exchange_waiting(&mut held.backend, Command::StmtPrepare(&key.text))
-            .await?;
-        if let Some(error) = outcome.error {
-            return Err(CheckoutError::Refused(error));
-        }
-        let Some(prepared) = outcome.prepared else {
-            return Err(CheckoutError::Fatal(
-                errors::CLIENT_MALFORMED_PACKET.with("Malformed packet"),
-            ));
-        };
-        self.remember_prepared(held, key, prepared.statement_id).await;
-        Ok(prepared.statement_id)
     }
 
     /// The packets of an execution: pieces of parameters first, which have no answer.

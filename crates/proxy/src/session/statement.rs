@@ -235,7 +235,10 @@ impl Session {
         if self.may_mean_logical_schema(&routed) {
             Box::pin(self.look_for_logical_schema(&mut routed)).await?;
         }
-        let other_text = self.sent_text(statement, routed.besides);
+        let other_text = match self.sent_text(&routed) {
+            Ok(text) => text,
+            Err(error) => return Box::pin(self.refuse(seq, error)).await,
+        };
         let own_frame = other_text.map(|sent| Box::new(query.frame_of(&sent)));
         let query = query.within(own_frame.as_deref().unwrap_or(query.frame));
         if query.frame.next_seq() != seq {

@@ -1,14 +1,16 @@
-//! Sessions in a logical schema, and in the schemas of shards.
+//! Sessions in a logical schema: what `DATABASE()` is, where statements without a key run, and the way back by USE. The server has a
+//! schema of the logical name, too, so a session without a proxy is the measure.
 
-use mysql::Conn;
-use mysql::prelude::Queryable;
+use mysql::prelude::{Protocol, Queryable};
+use mysql::{Column, Conn, Value};
 use shardwright_rules::{Finder, KeyTemplate, MapStep, UnknownKey, Unqualified};
-use shardwright_testkit::{MariaDb, Options};
+use shardwright_testkit::{ClientOptions, MariaDb, Options, text_rows};
 use shardwright_wire::CapabilityFlags;
 
 use crate::raw::RawClient;
 use crate::support::{
-    Setup, TestProxy, create_users, error, map_alone, member, server, start, tenants_by_comment, value,
+    PASSWORD, Setup, TestProxy, USER, create_users, error, map_alone, member, server, start,
+    tenants_by_comment, value,
 };
 
 const TABLES: &str = "CREATE TABLE t (id INT PRIMARY KEY, db VARCHAR(64), l VARCHAR(64) CHARACTER SET latin1, \
@@ -49,6 +51,213 @@ fn proxy(map: impl Fn() -> MapStep + 'static) -> TestProxy {
         }),
         ..Setup::default()
     })
+}
+
+fn direct(name: &str) -> Conn {
+    let login = ClientOptions {
+        user: USER,
+        password: PASSWORD,
+        schema: Some(name),
+    };
+    server().connect(login).unwrap()
+}
+
+/// Columns without the schemas and tables that they are read from.
+fn column(column: &Column) -> String {
+    format!(
+        "{} {:?} {} {:?} {} {}\n",
+        column.name_str(),
+        column.column_type(),
+        column.column_length(),
+        column.flags(),
+        column.character_set(),
+        column.decimals()
+    )
+}
+
+/// What a client sees: columns, then rows, or an error.
+fn seen<T: Protocol>(result: mysql::Result<mysql::QueryResult<'_, '_, '_, T>>) -> String {
+    let mut result = match result {
+        Ok(result) => result,
+        Err(error) => return format!("{error}"),
+    };
+    let mut seen = String::new();
+    while let Some(set) = result.iter() {
+        seen.extend(set.columns().as_ref().iter().map(column));
+        for row in set {
+            let values: Vec<Value> = row.unwrap().unwrap();
+            seen += &format!("{values:?}\n");
+        }
+    }
+    seen
+}
+
+fn prepared(client: &mut Conn, sql: &str) -> String {
+    match client.prep(sql) {
+        Ok(statement) => {
+            let columns: String = statement.columns().iter().map(column).collect();
+            columns + &seen(client.exec_iter(&statement, ()))
+        }
+        Err(error) => format!("{error}"),
+    }
+}
+
+fn compare(both: &mut [Conn; 2], sql: &str) {
+    let [expected, found] = both.each_mut().map(|client| seen(client.query_iter(sql)));
+    assert_eq!(found, expected, "{sql}");
+    let [expected, found] = both.each_mut().map(|client| prepared(client, sql));
+    assert_eq!(found, expected, "{sql}, prepared");
+}
+
+const QUERIES: [&str; 27] = [
+    "SELECT id FROM t WHERE db = DATABASE()",
+    "SELECT DATABASE(), schema ( ) AS s, id FROM t ORDER BY id",
+    "SELECT DATABASE() FROM t",
+    "SELECT DATABASE() = 'x', DATABASE() IS NULL, NOT DATABASE() FROM t",
+    "SELECT COERCIBILITY(DATABASE()), CHARSET(DATABASE()), COLLATION(DATABASE()) FROM t",
+    "SELECT id FROM t WHERE l = DATABASE() ORDER BY id",
+    "SELECT id FROM t WHERE c = DATABASE() ORDER BY id",
+    "SELECT id FROM t WHERE b = DATABASE() ORDER BY id",
+    "SELECT id FROM t WHERE b = UPPER(DATABASE()) OR c = UPPER(DATABASE()) OR db = UPPER(DATABASE()) ORDER BY id",
+    "SELECT CONCAT(DATABASE(), 'x'), CONCAT(b, DATABASE()) FROM t",
+    "SELECT CONCAT(l, DATABASE()) = 'x', LENGTH(CONCAT(c, DATABASE())), CONCAT(db, DATABASE()) = db FROM t",
+    "SELECT COLLATION(CONCAT(l, DATABASE())), COLLATION(CONCAT(DATABASE(), 'x')) FROM t",
+    "SELECT IFNULL(DATABASE(), 'x'), COALESCE(db, DATABASE()), NULLIF(DATABASE(), db) FROM t",
+    "SELECT HEX(DATABASE()), LENGTH(DATABASE()), DATABASE() COLLATE utf8mb3_bin FROM t",
+    "SELECT DATABASE() UNION SELECT 'x'",
+    "SELECT id FROM t WHERE DATABASE() IN (db, l) ORDER BY id",
+    "SELECT * FROM (SELECT DATABASE(), id FROM t) d ORDER BY 2",
+    "SELECT (SELECT DATABASE()), EXISTS(SELECT 1 FROM t WHERE db = DATABASE())",
+    "WITH x AS (SELECT DATABASE() AS n) SELECT n, COUNT(*) FROM x JOIN t ON t.db = n GROUP BY n",
+    "SELECT DATABASE(), COUNT(*) FROM t GROUP BY DATABASE()",
+    "SELECT MIN(DATABASE()), GROUP_CONCAT(DATABASE(), id ORDER BY id) FROM t",
+    "SELECT id FROM t ORDER BY db = DATABASE(), id",
+    "SELECT CASE DATABASE() WHEN db THEN 1 ELSE 0 END FROM t ORDER BY id",
+    "SELECT id FROM t WHERE db LIKE CONCAT(DATABASE(), '%') ORDER BY id",
+    "SELECT CAST(DATABASE() AS CHAR(3)), SUBSTR(DATABASE(), 2, 3), DATABASE() + 0 FROM t",
+    "SELECT DATABASE(), 1",
+    "SELECT CONCAT('a', DATABASE()), @@autocommit",
+];
+
+#[test]
+fn database_has_the_type_and_the_value_of_one_server() {
+    queries_are_alike("logical_queries");
+}
+
+/// With letters beyond ASCII, which are other bytes in other character sets, and a quote.
+#[test]
+fn every_name_is_put_in() {
+    queries_are_alike("logical läden o'b");
+}
+
+fn queries_are_alike(name: &'static str) {
+    schemas(name, true);
+    let proxy = proxy(move || map(name));
+    let sessions = || [direct(name), proxy.connect(Some(name))];
+    for names in ["utf8mb4", "latin1", "utf8mb4 COLLATE utf8mb4_bin", "binary"] {
+        // A statement that a driver keeps is of the character set that it was prepared in.
+        let mut both = sessions();
+        for client in &mut both {
+            client.query_drop(format!("SET NAMES {names}")).unwrap();
+        }
+        for sql in QUERIES {
+            compare(&mut both, &format!("/* tenant=1 */ {sql}"));
+        }
+        for sql in &QUERIES[25..] {
+            compare(&mut both, sql);
+        }
+    }
+    let mut both = sessions();
+    for client in &mut both {
+        client.query_drop("/* tenant=1 */ SET @a = DATABASE()").unwrap();
+    }
+    compare(&mut both, "SELECT @a, CHARSET(@a), COLLATION(@a)");
+    // A question about an earlier statement goes where that ran.
+    for sql in [
+        "/* tenant=1 */ INSERT INTO notes VALUES ('a')",
+        "/* tenant=1 */ SELECT DATABASE(), ROW_COUNT()",
+    ] {
+        let [expected, found] = both.each_mut().map(|client| seen(client.query_iter(sql)));
+        assert_eq!(found, expected, "{sql}");
+    }
+}
+
+const WRITES: [&str; 14] = [
+    "DELETE FROM t WHERE db = DATABASE()",
+    "DELETE t FROM t JOIN t u ON t.id = u.id WHERE u.db = SCHEMA()",
+    "UPDATE t SET l = DATABASE(), b = CONCAT(DATABASE(), 'x') WHERE id = 3",
+    "UPDATE t SET c = 'x' WHERE c = DATABASE()",
+    "INSERT INTO t (id, db, l, c, b) VALUES (9, DATABASE(), DATABASE(), DATABASE(), DATABASE())",
+    "INSERT INTO t SET id = 9, db = DATABASE()",
+    "INSERT INTO t (id, db) SELECT id + 10, DATABASE() FROM t",
+    "INSERT INTO t (id) VALUES (1) ON DUPLICATE KEY UPDATE db = CONCAT(db, DATABASE())",
+    "REPLACE INTO t (id, db) VALUES (1, database())",
+    "CALL note(DATABASE())",
+    "DO SLEEP(DATABASE() = 'x')",
+    "INSERT INTO notes SELECT * FROM (SELECT DATABASE() FROM t) d",
+    "INSERT INTO notes SELECT DATABASE() UNION ALL SELECT n FROM notes",
+    "DELETE FROM notes WHERE n <> DATABASE() ORDER BY n LIMIT 1",
+];
+
+fn stored(schema: &str) -> String {
+    let mut root = server().root().unwrap();
+    let sql = format!("SELECT * FROM {schema}.t ORDER BY id; SELECT n FROM {schema}.notes ORDER BY n");
+    format!("{:?}", text_rows(&mut root, sql).unwrap())
+}
+
+#[test]
+fn what_is_written_is_the_logical_schema() {
+    let name = "logical_writes";
+    let proxy = proxy(move || map(name));
+    for sql in WRITES {
+        for is_prepared in [false, true] {
+            schemas(name, true);
+            let sql = format!("/* tenant=1 */ {sql}");
+            for mut client in [direct(name), proxy.connect(Some(name))] {
+                if is_prepared {
+                    client.exec_drop(&sql, ()).unwrap();
+                } else {
+                    client.query_drop(&sql).unwrap();
+                }
+            }
+            assert_eq!(
+                stored("logical_writes_1"),
+                stored(name),
+                "{sql}, prepared: {is_prepared}"
+            );
+        }
+    }
+}
+
+/// A text in which the call stays says why.
+#[test]
+fn a_call_that_cannot_be_replaced_is_refused() {
+    let name = "logical_refused";
+    schemas(name, true);
+    let proxy = proxy(move || map(name));
+    let mut client = proxy.connect(Some(name));
+    for sql in [
+        "SELECT id FROM t, information_schema.tables i WHERE i.table_schema = DATABASE()",
+        "INSERT INTO notes SELECT table_name FROM information_schema.tables WHERE table_schema = DATABASE()",
+        "CREATE TABLE x SELECT DATABASE() AS a",
+        "ALTER TABLE t ADD d VARCHAR(64) DEFAULT 'a', ADD CHECK (db <> DATABASE())",
+        "PREPARE s FROM 'INSERT INTO notes VALUES (DATABASE())'",
+    ] {
+        let sql = format!("/* tenant=1 */ {sql}");
+        let (code, message) = error(&mut client, &sql);
+        assert_eq!(code, 1235, "{sql}: {message}");
+        assert!(message.contains("the proxy"), "{sql}: {message}");
+    }
+    // What a shard's server has is asked for by the names that it has there.
+    let sql = "/* tenant=1 */ SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE()";
+    assert_eq!(value(&mut client, sql), "2");
+    client
+        .query_drop("/* tenant=1 */ CREATE VIEW v AS SELECT DATABASE() AS n")
+        .unwrap();
+    assert_eq!(
+        value(&mut client, "/* tenant=1 */ SELECT n FROM v"),
+        "logical_refused_1"
+    );
 }
 
 fn tables(client: &mut Conn) -> Result<Vec<String>, u16> {
@@ -162,6 +371,7 @@ fn use_is_decided_for_the_schema_that_it_goes_to() {
         assert_eq!(value(&mut client, "SELECT DATABASE(), 1"), "logical_use_1");
         client.query_drop(&back).unwrap();
         assert_eq!(value(&mut client, "SELECT DATABASE()"), name);
+        assert_eq!(value(&mut client, "SELECT CONCAT(DATABASE())"), name);
     }
     for schema in ["logical_use_2", name] {
         assert!(client.select_db(schema).is_ok(), "{schema}");
