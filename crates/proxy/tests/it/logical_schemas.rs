@@ -3,7 +3,7 @@
 
 use mysql::prelude::{Protocol, Queryable};
 use mysql::{Column, Conn, Value};
-use shardwright_rules::{Finder, KeyTemplate, MapStep, UnknownKey, Unqualified};
+use shardwright_rules::{Finder, InShards, KeyTemplate, MapStep, UnknownKey, Unqualified};
 use shardwright_testkit::{ClientOptions, MariaDb, Options, text_rows};
 use shardwright_wire::CapabilityFlags;
 
@@ -179,6 +179,32 @@ fn queries_are_alike(name: &'static str) {
     ] {
         let [expected, found] = both.each_mut().map(|client| seen(client.query_iter(sql)));
         assert_eq!(found, expected, "{sql}");
+    }
+}
+
+/// The key is read from the text, and the tables are qualified.
+#[test]
+fn a_key_in_a_column_is_found_beside_the_call() {
+    let name = "logical_columns";
+    schemas(name, true);
+    let proxy = proxy(move || {
+        let map = tenants_by_comment(name);
+        let column = Finder::Column {
+            column: "id".into(),
+            in_shards: InShards::Present,
+        };
+        MapStep {
+            finders: map.finders.iter().cloned().chain([column]).collect(),
+            ..map
+        }
+    });
+    let mut both = [direct(name), proxy.connect(Some(name))];
+    for sql in [
+        "SELECT DATABASE(), id FROM t WHERE id = 1 AND db = DATABASE()",
+        "SELECT id FROM logical_columns.t WHERE id = 2 AND db = SCHEMA()",
+        "SELECT COUNT(*) FROM information_schema.tables WHERE table_schema = DATABASE() AND table_name IN ('t', 'notes')",
+    ] {
+        compare(&mut both, sql);
     }
 }
 

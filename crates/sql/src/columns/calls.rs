@@ -2,13 +2,12 @@
 
 use std::ops::Range;
 
-use super::ColumnQuestion;
 use crate::functions::{Place, call_of};
 use crate::lex::{Token, TokenKind};
 use crate::parse::Reading;
 
-/// What the tree cannot be trusted with, or what would answer otherwise on a shard.
-pub(super) fn check_tokens(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Result<(), String> {
+/// What the tree cannot be trusted with.
+pub(super) fn check_tokens(reading: &Reading<'_>) -> Result<(), String> {
     for (index, token) in reading.tokens.iter().enumerate() {
         if token.is_word(reading.text, "XOR") {
             return Err("XOR binds otherwise than it is read here".to_owned());
@@ -17,16 +16,6 @@ pub(super) fn check_tokens(reading: &Reading<'_>, question: &ColumnQuestion<'_>)
             continue;
         }
         check_call(reading, index)?;
-        if ["DATABASE", "SCHEMA"]
-            .iter()
-            .any(|function| token.is_word(reading.text, function))
-        {
-            return Err(format!(
-                "{}() would name the shard's schema instead of `{}`",
-                written(reading, token),
-                question.logical_schema
-            ));
-        }
     }
     Ok(())
 }

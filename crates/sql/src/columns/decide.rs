@@ -132,7 +132,7 @@ fn by_tree(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Result<Colum
     if let Some(problem) = finding.problems.first() {
         return Err(problem.clone());
     }
-    check_tokens(reading, question)?;
+    check_tokens(reading)?;
     concluded(reading, question, finding)
 }
 

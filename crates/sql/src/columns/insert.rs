@@ -277,7 +277,7 @@ fn rows_of_query(
     check_calls(reading, end..reading.tokens.len())?;
     check_behind_query(reading, end)?;
     let query = reading.part(at..end);
-    check_tokens(&query, question)?;
+    check_tokens(&query)?;
     let (finding, written) = query.with_tree(|statement| {
         let finding = survey(statement, &query, question)?;
         Ok::<_, String>((finding, projected(statement, &query, question, place)))

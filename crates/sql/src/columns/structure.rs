@@ -32,7 +32,7 @@ pub fn reads_no_rows(text: &[u8], question: &ColumnQuestion<'_>) -> bool {
             .tokens
             .iter()
             .any(|token| token.is_operator(reading.text, ":="))
-        && check_tokens(&reading, question).is_ok()
+        && check_tokens(&reading).is_ok()
         && reading.with_tree(|statement| names_no_table(statement, question)) == Ok(true)
 }
 

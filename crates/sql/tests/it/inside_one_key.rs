@@ -369,6 +369,10 @@ fn what_reads_no_rows_is_known() {
             "SELECT t.a FROM INFORMATION_SCHEMA.TABLES t JOIN information_schema.columns USING (a)",
             true,
         ),
+        (
+            "SELECT * FROM information_schema.tables WHERE table_schema = DATABASE()",
+            true,
+        ),
         ("DESCRIBE City", true),
         ("DESC world.City Continent", true),
         ("EXPLAIN SELECT 1", true),
