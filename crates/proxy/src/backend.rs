@@ -22,7 +22,6 @@ use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
     Greeting, MysqlError, ResponseScanner, ScanError, SpliceError, StatusFlags, capability, errors,
 };
-use tokio::sync::OwnedSemaphorePermit;
 
 pub(crate) use self::age::MAX_AGE_OF_OWN;
 pub(crate) use self::dial::dial;
@@ -32,12 +31,12 @@ use crate::backend_statements::BackendStatements;
 use crate::channel::{Channel, Frame, ReadError, Scratch};
 use crate::characteristics::Characteristics;
 use crate::clock::Clock;
-use crate::counted::Counted;
 use crate::insert_id::InsertId;
 use crate::members::MemberRuntime;
 use crate::pool_key::PoolKey;
 use crate::reading::is_read_in;
 use crate::set_names::SetNames;
+use crate::slot::Slot;
 use crate::tls::Loaded;
 
 /// Capabilities of a client that its backend connections must have too, because they change answers.
@@ -175,9 +174,7 @@ pub(crate) struct Backend {
     pub(crate) own: OwnCommands,
     /// Timers of whoever has it.
     pub(crate) clock: Clock,
-    /// Where sessions share it.
-    _counted: Option<Counted>,
-    _permit: OwnedSemaphorePermit,
+    _slot: Slot,
 }
 
 /// With what and how to open a connection.
@@ -191,9 +188,7 @@ pub(crate) struct Connect<'a> {
     pub(crate) tls: Arc<Loaded>,
     pub(crate) allow_public_key_retrieval: bool,
     pub(crate) schema: Option<Arc<str>>,
-    pub(crate) permit: OwnedSemaphorePermit,
-    /// `None`: sessions do not share it.
-    pub(crate) counted: Option<Counted>,
+    pub(crate) slot: Slot,
     /// Time from the login until it goes to no further session.
     pub(crate) max_age: Duration,
     pub(crate) serial: u64,
@@ -213,7 +208,7 @@ impl Connect<'_> {
     pub(crate) async fn open(self, timeout: Duration) -> Result<Box<Backend>, ConnectFailure> {
         let clock = self.clock.clone();
         let opened = async {
-            let is_shared = self.counted.is_some();
+            let is_shared = self.slot.is_shared();
             let mut backend = self.open_untimed().await?;
             if is_shared {
                 backend.learn_beginning(timeout).await?;
@@ -277,8 +272,7 @@ impl Connect<'_> {
             may_have_warnings: false,
             own: OwnCommands::default(),
             clock: self.clock,
-            _counted: self.counted,
-            _permit: self.permit,
+            _slot: self.slot,
         }))
     }
 
@@ -385,7 +379,7 @@ impl Backend {
     pub(crate) fn for_tests(
         stream: crate::event_loop::Stream,
         member: Arc<MemberRuntime>,
-        permit: OwnedSemaphorePermit,
+        slot: Slot,
         key: PoolKey,
         scratch: Scratch,
     ) -> Self {
@@ -425,14 +419,8 @@ impl Backend {
             may_have_warnings: false,
             own: OwnCommands::default(),
             clock: Clock::own(),
-            _counted: None,
-            _permit: permit,
+            _slot: slot,
         }
-    }
-
-    /// It is among those that a worker has.
-    pub(crate) fn count(&mut self, counted: Counted) {
-        self._counted = Some(counted);
     }
 }
 

@@ -44,12 +44,23 @@ pub(crate) struct HostgroupMembers {
 impl HostgroupMembers {
     /// A hostgroup whose members stay in the places that they have here.
     pub(crate) fn fixed(role: Role, members: Vec<HostgroupMember>, places: Vec<Place>) -> Self {
-        Self {
+        let group = Self {
             role,
             members,
             places: ArcSwap::from_pointee(places),
             changed: Notify::new(),
             suspicion: None,
+        };
+        group.tell_rooms();
+        group
+    }
+
+    /// Says which servers take writes.
+    fn tell_rooms(&self) {
+        if self.role == Role::Writer {
+            for (member, place) in self.placed() {
+                member.runtime.room.takes_writes(place.serves());
+            }
         }
     }
 
@@ -94,6 +105,7 @@ impl HostgroupMembers {
         }
         if **self.places.load() != places {
             self.places.store(Arc::new(places));
+            self.tell_rooms();
         }
         self.changed.notify_waiters();
         is_cut_off
@@ -139,6 +151,25 @@ impl HostgroupMembers {
             Some(MemberStatus::Draining) => Standing::Drains,
             Some(MemberStatus::Offline) | None => Standing::Gone,
         }
+    }
+
+    /// The other members that serve as this one does, but for those that could not be reached a moment ago and those whose numbers are
+    /// in `not_on`.
+    pub(crate) fn beside(&self, member: &HostgroupMember, not_on: &[u64]) -> Vec<&HostgroupMember> {
+        let places = self.places.load();
+        let number = member.runtime.number;
+        let placed = || self.members.iter().zip(places.iter());
+        let tier = placed().find(|(other, _)| other.runtime.number == number);
+        let tier = tier.map(|(_, place)| place.tier);
+        let is_usable = |other: &HostgroupMember, place: &Place| {
+            place.serves()
+                && Some(place.tier) == tier
+                && other.runtime.number != number
+                && !other.runtime.is_avoided()
+                && !not_on.contains(&other.runtime.number)
+        };
+        let beside = placed().filter(|(other, place)| is_usable(other, place));
+        beside.map(|(other, _)| other).collect()
     }
 
     /// The member that the next statement goes to. `random` is any number. Servers that could not be reached a moment

@@ -9,6 +9,7 @@ use crate::backend::{Backend, Connect, ConnectFailure, MAX_AGE_OF_OWN};
 use crate::kill::KillScope;
 use crate::members::MemberRuntime;
 use crate::pool_key::PoolKey;
+use crate::slot::Slot;
 use crate::snapshot::UserEntry;
 use crate::worker::Worker;
 
@@ -88,8 +89,7 @@ impl Target {
             tls: worker.shared.tls.loaded(),
             allow_public_key_retrieval: worker.shared.allow_public_key_retrieval,
             schema: None,
-            permit,
-            counted: None,
+            slot: Slot::own(Some(permit)),
             max_age: MAX_AGE_OF_OWN,
             serial: worker.next_number(),
             scratch: worker.scratch.clone(),

@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 
 use crate::causal::Reach;
 use crate::news::News;
+use crate::room::{Request, Room};
 use crate::server_defaults::KnownDefaults;
 
 /// A member of a hostgroup, shared by all workers and by all generations that have it unchanged.
@@ -27,8 +28,8 @@ pub(crate) struct MemberRuntime {
     pub(crate) port: u16,
     pub(crate) tls: ServerTls,
     pub(crate) max_connections: u32,
-    /// One permit for each connection that may be opened.
-    pub(crate) permits: Arc<Semaphore>,
+    /// The room for connections on its server, which other hostgroups may have as well.
+    pub(crate) room: Arc<Room>,
     /// One permit for each connection that may be opened beside those, to kill.
     pub(crate) kill_permits: Arc<Semaphore>,
     /// Sessions that wait for a connection, on any worker.
@@ -62,15 +63,14 @@ pub(crate) struct MemberRuntime {
 
 impl MemberRuntime {
     /// A server that nobody has connected to yet.
-    pub(crate) fn new(number: u64, member: &Member) -> Self {
-        let limit = member.max_connections as usize;
+    pub(crate) fn new(number: u64, member: &Member, room: Arc<Room>) -> Self {
         Self {
             number,
             host: member.host.clone(),
             port: member.port,
             tls: member.tls,
             max_connections: member.max_connections,
-            permits: Arc::new(Semaphore::new(limit.min(Semaphore::MAX_PERMITS))),
+            room,
             kill_permits: Arc::new(Semaphore::new(KILLS_AT_ONCE)),
             waiting: AtomicUsize::new(0),
             starving: AtomicUsize::new(0),
@@ -136,13 +136,24 @@ impl MemberRuntime {
 
     /// Connections open or being opened.
     pub(crate) fn connections(&self) -> usize {
-        (self.max_connections as usize).saturating_sub(self.permits.available_permits())
+        self.room.open_to(self.number)
+    }
+
+    /// A connection for a statement, which only reads or may write.
+    pub(crate) fn request(&self, user: &Arc<str>, is_read: bool) -> Request {
+        Request {
+            member: self.number,
+            most: self.max_connections as usize,
+            user: user.clone(),
+            is_read,
+        }
     }
 
     /// How many connections each of the workers that have some can have, at least one.
     pub(crate) fn share_of_worker(&self) -> usize {
         let workers = self.workers.load(Ordering::Relaxed).max(1);
-        (self.max_connections as usize / workers).max(1)
+        let most = self.room.most().min(self.max_connections as usize);
+        (most / workers).max(1)
     }
 
     /// Leaves the server alone for a while.
@@ -226,6 +237,9 @@ struct MemberKey {
     moves: u32,
 }
 
+/// A server, whatever hostgroups it is in: host, port, and how often the host name has come to lead elsewhere.
+type Endpoint = (String, u16, u32);
+
 /// What is known of host names.
 #[derive(Debug, Default)]
 struct HostNames {
@@ -245,6 +259,7 @@ impl HostNames {
 #[derive(Debug, Default)]
 pub(crate) struct MemberRegistry {
     members: Mutex<FxHashMap<MemberKey, Arc<MemberRuntime>>>,
+    rooms: Mutex<FxHashMap<Endpoint, Arc<Room>>>,
     names: Mutex<HostNames>,
     next: AtomicU64,
 }
@@ -269,13 +284,21 @@ impl MemberRegistry {
             Entry::Occupied(entry) => entry.get().clone(),
             Entry::Vacant(entry) => {
                 let number = self.next.fetch_add(1, Ordering::Relaxed);
-                entry.insert(Arc::new(MemberRuntime::new(number, member))).clone()
+                let room = self.room(member, entry.key().moves);
+                let running = MemberRuntime::new(number, member, room);
+                entry.insert(Arc::new(running)).clone()
             }
         };
         if names.of_several.contains(&member.host) {
             running.reach.is_of_several();
         }
         running
+    }
+
+    fn room(&self, member: &Member, moves: u32) -> Arc<Room> {
+        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        let endpoint = (member.host.clone(), member.port, moves);
+        rooms.entry(endpoint).or_default().clone()
     }
 
     /// How often a host name has come to lead elsewhere.
@@ -303,6 +326,8 @@ impl MemberRegistry {
     pub(crate) fn prune(&self) {
         let mut members = self.members.lock().unwrap_or_else(PoisonError::into_inner);
         members.retain(|_, member| Arc::strong_count(member) > 1);
+        let mut rooms = self.rooms.lock().unwrap_or_else(PoisonError::into_inner);
+        rooms.retain(|_, room| Arc::strong_count(room) > 1);
     }
 }
 
@@ -329,7 +354,7 @@ mod tests {
     #[test]
     fn a_server_that_was_away_takes_its_share_step_by_step() {
         let member = member_of_tests("h");
-        let runtime = MemberRuntime::new(1, &member);
+        let runtime = MemberRuntime::new(1, &member, Arc::default());
         runtime.reached();
         assert_eq!(runtime.share(), 1000, "it was never away");
         runtime.avoid_for(Duration::from_secs(1));

@@ -19,6 +19,7 @@ use crate::channel::Scratch;
 use crate::clock::Clock;
 use crate::members::MemberRuntime;
 use crate::pool_key::PoolKey;
+use crate::slot::Slot;
 use crate::tls::Loaded;
 
 /// Questions that are asked of one server at once, by one worker.
@@ -135,8 +136,7 @@ impl SyncRequest<'_> {
             allow_public_key_retrieval: self.allow_public_key_retrieval,
             schema: None,
             // Beside those that statements may have: sessions hold these while they wait.
-            permit: Arc::new(Semaphore::new(1)).try_acquire_owned().ok()?,
-            counted: None,
+            slot: Slot::own(None),
             max_age: MAX_AGE_OF_OWN,
             serial: self.serial,
             scratch: self.scratch.clone(),

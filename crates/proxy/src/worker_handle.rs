@@ -12,6 +12,7 @@ use crate::half_open::LoginPermit;
 use crate::kill::KillRequest;
 use crate::listen_address::{ListenAddress, Peer};
 use crate::permit::Permit;
+use crate::pool::Wanted;
 use crate::stats::{DigestFigures, WorkerFigures};
 
 /// What a worker is told.
@@ -26,8 +27,8 @@ pub(crate) enum Message {
     Sweep,
     /// End a session, or its statement.
     Kill(KillRequest),
-    /// A session elsewhere waits for a connection to this member.
-    Release(u64),
+    /// A session elsewhere waits for a connection.
+    Release(Wanted),
     /// Say how many sessions have something unfinished in this hostgroup.
     Occupants(HostgroupId, std_mpsc::Sender<usize>),
     /// Say what was counted.
@@ -102,8 +103,8 @@ impl WorkerHandle {
         self.tell(Message::Kill(request));
     }
 
-    pub(crate) fn release(&self, member: u64) {
-        self.tell(Message::Release(member));
+    pub(crate) fn release(&self, wanted: Wanted) {
+        self.tell(Message::Release(wanted));
     }
 
     pub(crate) fn occupants(&self, hostgroup: HostgroupId) -> Option<usize> {

@@ -62,7 +62,7 @@ fn handle(worker: &Rc<Worker>, message: Message, load: &Arc<AtomicUsize>) {
         Message::Wake => worker.changed(),
         Message::Sweep => worker.sweep(),
         Message::Kill(request) => worker.kill(request),
-        Message::Release(member) => worker.pool.release(member),
+        Message::Release(wanted) => worker.pool.release(&wanted),
         // Who asked may have gone; then nobody misses the answer.
         Message::Occupants(hostgroup, sender) => {
             let _gone = sender.send(worker.occupants(hostgroup));

@@ -4,8 +4,10 @@
 //! until a SET of autocommit; it has no flag for ANSI_QUOTES. (Measured on MariaDB 10.11 and MySQL 9.7.)
 
 use std::borrow::Cow;
+use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
+use rustc_hash::FxHasher;
 use shardwright_sql::LexMode;
 use shardwright_sql::set::{self, Value};
 use shardwright_wire::charset::is_lexable;
@@ -44,7 +46,8 @@ impl Backend {
             "SELECT @@autocommit, @@global.autocommit, @@global.{read_only}, @@global.completion_type = 'NO_CHAIN', \
              @@global.init_connect = '', @@character_set_client, @@sql_mode, @@global.session_track_schema, \
              FIND_IN_SET('autocommit', @@global.session_track_system_variables) > 0 OR \
-             @@global.session_track_system_variables = '*' LIMIT 1"
+             @@global.session_track_system_variables = '*', @@global.max_connections, \
+             CONCAT_WS(':', @@hostname, @@port, @@server_id) LIMIT 1"
         );
         let answer = self
             .exchange_rows(question.as_bytes(), patience)
@@ -52,7 +55,7 @@ impl Backend {
             .map_err(lost)?;
         let Some(rows) = answer
             .ok()
-            .filter(|rows| rows.rows.first().is_some_and(|row| row.len() == 9))
+            .filter(|rows| rows.rows.first().is_some_and(|row| row.len() == 11))
         else {
             return Ok(());
         };
@@ -69,6 +72,7 @@ impl Backend {
             defaults.set(flag, is_set);
         }
         self.member.defaults.note(defaults);
+        self.learn_room(&beginning);
         if defaults.contains(ServerDefaults::INIT_CONNECT) {
             let question = format!("SELECT {IS_SPARED} LIMIT 1");
             let spared = self.exchange_value(question.as_bytes()).await.map_err(lost)?;
@@ -86,6 +90,21 @@ impl Backend {
             self.autocommit = autocommit;
         }
         Ok(())
+    }
+}
+
+impl Backend {
+    /// Takes in how many connections the server has. An address may lead to several servers.
+    fn learn_room(&self, beginning: &Beginning<'_>) {
+        let text = |at| std::str::from_utf8(beginning.text(at)?).ok();
+        let (Some(max_connections), Some(server)) = (text(9), text(10)) else {
+            return;
+        };
+        if let Ok(max_connections) = max_connections.parse() {
+            let mut hasher = FxHasher::default();
+            server.hash(&mut hasher);
+            self.member.room.learn(max_connections, hasher.finish());
+        }
     }
 }
 

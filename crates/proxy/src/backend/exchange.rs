@@ -173,6 +173,7 @@ mod tests {
     use crate::event_loop::{self, hosting};
     use crate::members::{MemberRegistry, member_of_tests};
     use crate::pool_key::PoolKey;
+    use crate::slot::Slot;
 
     /// A connection, and the server's end of it.
     fn connected() -> (Backend, UnixStream) {
@@ -181,7 +182,6 @@ mod tests {
             ..member_of_tests("h")
         };
         let member = MemberRegistry::default().get(HostgroupId(1), &member);
-        let permit = member.permits.clone().try_acquire_owned().unwrap();
         let key = PoolKey {
             user: "app".into(),
             shaping: CapabilityFlags::empty(),
@@ -190,7 +190,7 @@ mod tests {
         };
         let (ours, theirs) = event_loop::Stream::pair_of_tests();
         (
-            Backend::for_tests(ours, member, permit, key, Scratch::new()),
+            Backend::for_tests(ours, member, Slot::own(None), key, Scratch::new()),
             UnixStream::from_std(theirs).unwrap(),
         )
     }

@@ -2,7 +2,6 @@
 
 use std::time::Instant;
 
-use super::Pool;
 use crate::backend::Backend;
 
 /// An idle connection.
@@ -20,22 +19,6 @@ impl Idle {
             session: backend.last_session,
             is_over: backend.is_over(now),
             backend,
-        }
-    }
-}
-
-impl Pool {
-    /// Closes an idle connection of this user, whose limit on the server is reached: none of them fits who needs another.
-    pub(crate) fn evict_of(&self, member: u64, user: &str) {
-        let mut members = self.members.borrow_mut();
-        let Some(pool) = members.get_mut(&member) else {
-            return;
-        };
-        let is_of_user = |idle: &Idle| *idle.backend.key.user == *user;
-        let unneeded = |idle: &Idle| is_of_user(idle) && !idle.backend.has_insert_id();
-        let found = pool.idle.iter().position(unneeded);
-        if let Some(at) = found.or_else(|| pool.idle.iter().position(is_of_user)) {
-            pool.idle.remove(at);
         }
     }
 }

@@ -2,27 +2,24 @@
 //! monitor watches the servers, it waits for one that serves.
 
 use std::borrow::Cow;
-use std::sync::Arc;
-use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use shardwright_rules::HostgroupId;
-use shardwright_wire::{CapabilityFlags, ConnectError, MysqlError, errors};
-use tokio::sync::OwnedSemaphorePermit;
+use shardwright_wire::{CapabilityFlags, MysqlError, errors};
 use tokio::time::Instant;
 
 use super::checkout_error::CheckoutError;
 use super::login::Login;
-use super::login_refusal::LoginRefusal;
+use super::not_connected::NotConnected;
 use super::place::Place;
 use super::requirements::Requirements;
-use crate::backend::{Backend, Connect, ConnectFailure};
-use crate::descriptors;
-use crate::hostgroup_members::HostgroupMembers;
+use crate::backend::Backend;
+use crate::hostgroup_members::{HostgroupMember, HostgroupMembers};
 use crate::kill::interrupted;
 use crate::members::MemberRuntime;
 use crate::pool::Preference;
 use crate::pool_key::WantedKey;
+use crate::room::Request;
 use crate::session_handle::SessionHandle;
 use crate::worker::Worker;
 
@@ -37,21 +34,6 @@ pub(super) fn not_for_writer(hostgroup: HostgroupId) -> MysqlError {
     errors::PROXY_HOSTGROUP_TIMEOUT.with(format_args!(
         "no connection to hostgroup {hostgroup}: {NOT_FOR_WRITER}"
     ))
-}
-
-/// Why a member gave no connection.
-enum NotConnected {
-    Refused(MysqlError),
-    /// Another server may do.
-    RefusedHere(MysqlError),
-    Unreachable(String),
-    /// It refuses logins of everybody for now, or those of this account alone.
-    Busy {
-        why: String,
-        is_of_account: bool,
-    },
-    Full,
-    Killed,
 }
 
 /// A search for a connection that the session does not hold.
@@ -148,27 +130,22 @@ impl Search<'_> {
             let Some(member) = group.pick(random, false, not_on).or_else(avoided) else {
                 break;
             };
+            let member = self.one_with_room(group, member, random);
             match self.connection_to(&member.runtime, deadline).await {
                 Ok(backend) => return Ok(Ok(backend)),
                 Err(NotConnected::Refused(error)) => return Err(CheckoutError::Refused(error)),
                 Err(NotConnected::Killed) => return Err(CheckoutError::Refused(interrupted())),
-                Err(NotConnected::Full) => {
-                    let limit = member.runtime.max_connections;
-                    reason = Some(format!(
-                        "all {limit} connections to {} stayed in use",
-                        member.server
-                    ));
+                Err(NotConnected::Full { most, why }) => {
+                    let (server, endpoint) = (&member.server, member.runtime.endpoint());
+                    reason = Some(match why {
+                        Some(why) => format!("{server} ({endpoint}): {why}"),
+                        None => format!("all {most} connections to {server} stayed in use"),
+                    });
                     break;
                 }
-                Err(NotConnected::Busy { why, is_of_account }) => {
-                    *busy = Some(format!(
-                        "{} ({}): {why}",
-                        member.server,
-                        member.runtime.endpoint()
-                    ));
-                    if is_of_account {
-                        break;
-                    }
+                Err(NotConnected::Busy(why)) => {
+                    let endpoint = member.runtime.endpoint();
+                    *busy = Some(format!("{} ({endpoint}): {why}", member.server));
                     member
                         .runtime
                         .avoid_for(self.worker.shared.limits.backend_retry_after);
@@ -199,6 +176,28 @@ impl Search<'_> {
         }
     }
 
+    /// The member, or another that serves as it does and has a connection at once.
+    fn one_with_room<'g>(
+        &self,
+        group: &'g HostgroupMembers,
+        member: &'g HostgroupMember,
+        random: u64,
+    ) -> &'g HostgroupMember {
+        let has_room = |member: &HostgroupMember| {
+            let key = self.key(self.requirements.schema.is_some());
+            let request = self.request(&member.runtime);
+            self.worker.pool.has(member.runtime.number, key)
+                || member.runtime.room.limited(&request).is_none()
+        };
+        if group.members.len() == 1 || has_room(member) {
+            return member;
+        }
+        let others = group.beside(member, &self.not_on());
+        let with_room: Vec<_> = others.into_iter().filter(|other| has_room(other)).collect();
+        let chosen = (random as usize).checked_rem(with_room.len());
+        chosen.map_or(member, |at| with_room[at])
+    }
+
     /// Members that the statement must not go to, by their numbers.
     fn not_on(&self) -> Cow<'_, [u64]> {
         let requirements = self.requirements;
@@ -216,7 +215,12 @@ impl Search<'_> {
         self.idle(place.member, Some(place.serial))
     }
 
-    fn key(&self, has_schema: bool) -> WantedKey<'_> {
+    /// A connection to the member, as the statement needs one.
+    pub(super) fn request(&self, member: &MemberRuntime) -> Request {
+        member.request(&self.login.user.name, self.requirements.is_read_alone)
+    }
+
+    pub(super) fn key(&self, has_schema: bool) -> WantedKey<'_> {
         WantedKey {
             user: &self.login.user.name,
             shaping: self.capabilities,
@@ -226,7 +230,7 @@ impl Search<'_> {
     }
 
     /// An idle connection to the member; one in a schema where none is needed, if that is all there is.
-    fn idle(&self, member: u64, only: Option<u64>) -> Option<Box<Backend>> {
+    pub(super) fn idle(&self, member: u64, only: Option<u64>) -> Option<Box<Backend>> {
         let session = self.session;
         let take = |has_schema| {
             let key = self.key(has_schema);
@@ -235,159 +239,5 @@ impl Search<'_> {
         let has_schema = self.requirements.schema.is_some();
         let is_either = only.is_some() || self.requirements.needs_no_schema;
         take(has_schema).or_else(|| is_either.then(|| take(!has_schema)).flatten())
-    }
-
-    /// An idle connection to the member, or a new one, or the next that is given back.
-    async fn connection_to(
-        &self,
-        member: &Arc<MemberRuntime>,
-        deadline: Instant,
-    ) -> Result<Box<Backend>, NotConnected> {
-        let has_schema = self.requirements.schema.is_some();
-        loop {
-            if let Some(backend) = self.idle(member.number, None) {
-                return Ok(backend);
-            }
-            if let Ok(permit) = member.permits.clone().try_acquire_owned() {
-                return self.connect(member, permit).await;
-            }
-            // An idle connection that does not fit stands in the way of one that would.
-            if self.worker.pool.evict(member.number) {
-                continue;
-            }
-            let open = self.worker.pool.open(member.number);
-            let _counted = WaitingCount::new(member, open == 0);
-            let line = self.worker.pool.wait(member.number, self.key(has_schema).owned());
-            if open < member.share_of_worker() {
-                self.ask_other_workers(member.number);
-            }
-            tokio::select! {
-                biased;
-                given = line.given() => if let Some(backend) = given {
-                    return Ok(backend);
-                },
-                permit = member.permits.clone().acquire_owned() => match permit {
-                    Ok(permit) => return self.connect(member, permit).await,
-                    Err(_closed) => return Err(NotConnected::Full),
-                },
-                () = self.worker.shared.clock.sleep_until(deadline) => return Err(NotConnected::Full),
-                () = self.handle.ordered() => return Err(NotConnected::Killed),
-            }
-        }
-    }
-
-    /// Has other workers close a connection that they do not need.
-    fn ask_other_workers(&self, member: u64) {
-        let workers = self.worker.shared.workers().iter().enumerate();
-        let others = workers.filter(|(place, _)| *place != self.worker.place);
-        others.for_each(|(_, worker)| worker.release(member));
-    }
-
-    async fn connect(
-        &self,
-        member: &Arc<MemberRuntime>,
-        permit: OwnedSemaphorePermit,
-    ) -> Result<Box<Backend>, NotConnected> {
-        let Some(credentials) = &self.login.user.credentials else {
-            return Err(NotConnected::Refused(
-                errors::ACCESS_DENIED.with("the user's secret cannot be resolved"),
-            ));
-        };
-        let Some(secret) = credentials.secret() else {
-            return Err(NotConnected::Refused(errors::ACCESS_DENIED.with(
-                "the user's secret is a hash, and no client has shown the password since the proxy started: log in again",
-            )));
-        };
-        // The server may have none of this name.
-        let schema = self.requirements.schema.clone();
-        let schema = schema.filter(|_| !self.requirements.needs_no_schema);
-        let connect = Connect {
-            member,
-            at: None,
-            key: self.key(schema.is_some()).owned(),
-            secret,
-            tls: self.worker.shared.tls.loaded(),
-            allow_public_key_retrieval: self.worker.shared.allow_public_key_retrieval,
-            schema,
-            permit,
-            counted: Some(self.worker.pool.count(member)),
-            max_age: self.worker.shared.limits.backend_max_age,
-            serial: self.worker.next_number(),
-            scratch: self.worker.scratch.clone(),
-            clock: self.worker.shared.clock.clone(),
-        };
-        match connect.open(self.worker.shared.limits.connect_timeout).await {
-            Ok(backend) => {
-                member.connected.fetch_add(1, Ordering::Relaxed);
-                member.reached();
-                Ok(backend)
-            }
-            Err(failure) => {
-                member.connect_errors.fetch_add(1, Ordering::Relaxed);
-                match failure {
-                    ConnectFailure::Login(ConnectError::Refused(error)) => {
-                        Err(self.login_refused(member, error))
-                    }
-                    ConnectFailure::Login(
-                        error @ (ConnectError::UnsupportedPlugin(_)
-                        | ConnectError::OnlyHashKnown
-                        | ConnectError::NeedsPrivacy),
-                    ) => Err(NotConnected::Refused(errors::CLIENT_AUTH_PLUGIN.with(error))),
-                    // No fault of the server's: it is not avoided.
-                    ConnectFailure::Io(error) if descriptors::are_exhausted(&error) => {
-                        let why = "the proxy has no file descriptors left (ulimit -n)";
-                        Err(NotConnected::Refused(errors::PROXY_HOSTGROUP_TIMEOUT.with(why)))
-                    }
-                    _ => Err(NotConnected::Unreachable(failure.to_string())),
-                }
-            }
-        }
-    }
-
-    /// A server refuses the login. It is logged once in a while: every statement meets it.
-    fn login_refused(&self, member: &MemberRuntime, error: MysqlError) -> NotConnected {
-        let user = &self.login.user.name;
-        if member.news.is_news((error.code, user.clone())) {
-            tracing::warn!(server = %member.endpoint(), %user, %error, "a server refuses a login");
-        }
-        let refusal = LoginRefusal::of(&error);
-        if refusal == LoginRefusal::Limit {
-            self.worker.pool.evict_of(member.number, user);
-            self.ask_other_workers(member.number);
-        }
-        match refusal {
-            LoginRefusal::Account => NotConnected::Refused(error),
-            LoginRefusal::Host => NotConnected::RefusedHere(error),
-            kind @ (LoginRefusal::Limit | LoginRefusal::Passing) => NotConnected::Busy {
-                why: ConnectError::Refused(error).to_string(),
-                is_of_account: kind == LoginRefusal::Limit,
-            },
-        }
-    }
-}
-
-/// Counts a session among those that wait for a connection to a member.
-struct WaitingCount<'a> {
-    member: &'a MemberRuntime,
-    is_starving: bool,
-}
-
-impl<'a> WaitingCount<'a> {
-    /// `is_starving`: its worker has no connection.
-    fn new(member: &'a MemberRuntime, is_starving: bool) -> Self {
-        member.waiting.fetch_add(1, Ordering::Relaxed);
-        if is_starving {
-            member.starving.fetch_add(1, Ordering::Relaxed);
-        }
-        Self { member, is_starving }
-    }
-}
-
-impl Drop for WaitingCount<'_> {
-    fn drop(&mut self) {
-        self.member.waiting.fetch_sub(1, Ordering::Relaxed);
-        if self.is_starving {
-            self.member.starving.fetch_sub(1, Ordering::Relaxed);
-        }
     }
 }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use shardwright_rules::roles::{ServerSight, Sight};
-use shardwright_wire::{CapabilityFlags, ConnectError};
+use shardwright_wire::{CapabilityFlags, ConnectError, errors};
 use tokio::time::sleep;
 
 use super::questions;
@@ -14,6 +14,7 @@ use crate::backend::{Backend, BackendError, Connect, ConnectFailure, MAX_AGE_OF_
 use crate::clock::Clock;
 use crate::members::MemberRuntime;
 use crate::pool_key::PoolKey;
+use crate::slot::Slot;
 use crate::throttles::Measures;
 
 /// Time for a look, its connection included.
@@ -33,24 +34,29 @@ pub(super) struct Probe {
     moves: u32,
     /// Looks in a row that took too long.
     slow: u32,
+    /// It has told how it is.
+    was_seen: bool,
 }
 
 /// Why a look has shown nothing.
 enum Failure {
     /// The server answers, and not this account.
     Refused(String),
+    /// It has no connection left: it is there.
+    Full(String),
     Lost(String),
 }
 
 impl Probe {
     pub(super) fn new(of: Watched) -> Self {
-        let runtime = Arc::new(MemberRuntime::new(0, &of.member));
+        let runtime = Arc::new(MemberRuntime::new(0, &of.member, Arc::default()));
         Self {
             of,
             runtime,
             connection: None,
             moves: 0,
             slow: 0,
+            was_seen: false,
         }
     }
 
@@ -77,7 +83,7 @@ impl Probe {
         }
     }
 
-    /// What is seen and measured of the server; `None`: it took too long, and is looked at once more.
+    /// What is seen and measured of the server; `None`: it took too long or had no connection left, and is looked at once more.
     async fn look(&mut self, watcher: &Watcher) -> Option<(Sight, Option<Measures>)> {
         let (of, was_slow) = (self.of.clone(), self.slow > 0);
         let superseded = async {
@@ -106,9 +112,14 @@ impl Probe {
                 }))
             }
         };
+        if self.was_seen && matches!(looked, Err(Failure::Full(_))) {
+            sleep(HURRIED_INTERVAL).await;
+            return None;
+        }
+        self.was_seen |= looked.is_ok();
         Some(match looked {
             Ok((sight, measures)) => (Sight::Seen(Box::new(sight)), Some(measures)),
-            Err(Failure::Refused(why)) => (Sight::Silent { why }, None),
+            Err(Failure::Refused(why) | Failure::Full(why)) => (Sight::Silent { why }, None),
             Err(Failure::Lost(why)) => (Sight::Lost { why }, None),
         })
     }
@@ -150,9 +161,6 @@ impl Probe {
                 "the monitor's secret cannot be resolved".to_owned(),
             ));
         };
-        let Ok(permit) = self.runtime.permits.clone().try_acquire_owned() else {
-            return Err(Failure::Refused("the monitor has no connection left".to_owned()));
-        };
         let connect = Connect {
             member: &self.runtime,
             at: None,
@@ -166,14 +174,18 @@ impl Probe {
             tls: watcher.shared.tls.loaded(),
             allow_public_key_retrieval: watcher.shared.allow_public_key_retrieval,
             schema: None,
-            permit,
-            counted: None,
+            slot: Slot::own(None),
             max_age: MAX_AGE_OF_OWN,
             serial: watcher.next_number(),
             scratch: watcher.scratch.clone(),
             clock: Clock::own(),
         };
         connect.open(PATIENCE).await.map_err(|failure| match failure {
+            ConnectFailure::Login(ConnectError::Refused(error))
+                if error.code == errors::CON_COUNT_ERROR.code =>
+            {
+                Failure::Full(error.to_string())
+            }
             ConnectFailure::Login(ConnectError::Refused(error)) => Failure::Refused(error.to_string()),
             ConnectFailure::Login(error) => Failure::Refused(error.to_string()),
             failure => Failure::Lost(failure.to_string()),

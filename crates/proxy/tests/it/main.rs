@@ -28,6 +28,7 @@ mod crash;
 mod dumps;
 mod earlier;
 mod failures;
+mod full_servers;
 mod galera;
 mod greeting;
 mod half_open;
