@@ -224,8 +224,7 @@ fn tell(cluster: &Address, before: Option<&Roles>, now: Option<&Roles>) {
             tracing::info!(server = %roles.server, "{}", said(roles));
         }
     }
-    let has_writer = |roles: &Roles| roles.writers().next().is_some();
-    if !has_writer(now) && before.is_none_or(has_writer) {
+    if is_without_writer(now) && !before.is_some_and(is_without_writer) {
         tracing::warn!(%cluster, "no server takes writes");
     }
 }
@@ -247,6 +246,12 @@ fn tell_source(server: &Address, before: Option<Source>, now: Option<Source>) {
     }
 }
 
+/// Whether it is known that no server takes writes: each was looked at.
+fn is_without_writer(roles: &Roles) -> bool {
+    let is_unseen = |of: &ServerRoles| matches!(of.writes, Standing::Out(Why::Unseen));
+    roles.writers().next().is_none() && !roles.0.iter().any(is_unseen)
+}
+
 /// What a server does in both roles, in words.
 fn said(roles: &ServerRoles) -> String {
     let said = |standing: &Standing, does: &str, does_not: &str| match standing {
@@ -265,4 +270,26 @@ fn said(roles: &ServerRoles) -> String {
         said(&roles.writes, "takes writes", "takes no writes"),
         said(&roles.reads, "answers reads", "answers no reads")
     )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nobody_takes_writes_only_when_each_server_was_looked_at() {
+        let roles = |writes: &[Standing]| {
+            let of = |standing: &Standing| ServerRoles {
+                server: "clusters.a.servers.a1".into(),
+                writes: standing.clone(),
+                reads: Standing::Serves,
+            };
+            Roles(writes.iter().map(of).collect())
+        };
+        let (unseen, replica) = (Standing::Out(Why::Unseen), Standing::Out(Why::ReadOnly));
+        assert!(!is_without_writer(&roles(&[unseen.clone(), unseen.clone()])));
+        assert!(!is_without_writer(&roles(&[replica.clone(), unseen])));
+        assert!(is_without_writer(&roles(&[replica.clone(), replica.clone()])));
+        assert!(!is_without_writer(&roles(&[replica, Standing::Serves])));
+    }
 }
