@@ -5,6 +5,7 @@
 
 mod answer;
 mod question;
+mod readiness;
 mod server;
 
 pub(crate) use self::server::CheckServer;

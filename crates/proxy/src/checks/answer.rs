@@ -6,6 +6,7 @@ use shardwright_rules::throttle::{Reading, Signal, SignalSource};
 use shardwright_rules::{Body, Cluster, ClusterKind, NativeStep, OnUnknown, Scope, StatementKind};
 
 use super::question::{Check, Question};
+use super::readiness::readiness;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::throttles::Gate;
@@ -69,7 +70,7 @@ impl Answer {
 /// The answer to a question.
 pub(super) fn answer(shared: &Shared, question: &Question) -> Answer {
     match question {
-        Question::Alive => Answer::plain(200, "OK"),
+        Question::Ready(cluster) => ready(shared, cluster.as_deref()),
         Question::RefusedApps => {
             let said = |(app, left): (String, std::time::Duration)| format!("{app}: {} s", left.as_secs());
             let refused: Vec<String> = shared.refused_apps.all().into_iter().map(said).collect();
@@ -111,6 +112,20 @@ fn checked(shared: &Shared, check: &Check) -> Answer {
     match check.read_within_s {
         Some(within_s) => may_read(shared, &snapshot, cluster, within_s),
         None => may_write(&snapshot, cluster, &check.app),
+    }
+}
+
+/// Whether clients are served here, in all clusters or in one.
+fn ready(shared: &Shared, name: Option<&str>) -> Answer {
+    let snapshot = shared.control.snapshot().load_full();
+    let mut clusters = snapshot.configuration.clusters.iter();
+    let cluster = name.map(|name| clusters.find(|cluster| *cluster.name == *name));
+    if let (Some(None), Some(name)) = (cluster, name) {
+        return Answer::plain(404, format!("there is no cluster {name}"));
+    }
+    match readiness(shared, &snapshot, cluster.flatten()) {
+        Ok(()) => Answer::plain(200, "OK"),
+        Err(why) => Answer::plain(503, why),
     }
 }
 

@@ -7,8 +7,8 @@ use percent_encoding::percent_decode_str;
 pub(super) enum Question {
     /// `/check/APP/mysql/CLUSTER`, and its other forms.
     Check(Check),
-    /// `/lb-check` and its other names: whether somebody answers.
-    Alive,
+    /// `/lb-check` and its other names: whether clients are served here. `/lb-check/CLUSTER` asks of one cluster.
+    Ready(Option<String>),
     /// `/throttled-apps`: who is refused.
     RefusedApps,
     /// `/throttle-app/…`: a change.
@@ -52,7 +52,8 @@ impl Question {
             })
         };
         match parts.as_slice() {
-            ["lb-check" | "_ping" | "status" | "leader-check"] => Self::Alive,
+            ["lb-check" | "_ping" | "status" | "leader-check"] => Self::Ready(None),
+            ["lb-check", cluster] => Self::Ready(Some((*cluster).to_owned())),
             ["throttled-apps"] => Self::RefusedApps,
             ["throttle-app" | "unthrottle-app", ..] => Self::Change,
             ["check", app, kind, store] => check(false, [app, kind, store], None),
@@ -103,7 +104,11 @@ mod tests {
         assert_eq!(check("/check-read/a/mysql/b/0.5").read_within_s, Some(0.5));
         assert!(check("/check-read-if-exists/a/mysql/b/1").is_lenient);
         assert_eq!(check("/check/a%2Fb/mysql/sh%c3%b6p").app, "a/b");
-        assert_eq!(Question::of("/lb-check"), Question::Alive);
+        assert_eq!(Question::of("/lb-check"), Question::Ready(None));
+        assert_eq!(
+            Question::of("/lb-check/shop"),
+            Question::Ready(Some("shop".to_owned()))
+        );
         assert_eq!(Question::of("/throttled-apps"), Question::RefusedApps);
         assert_eq!(Question::of("/throttle-app/x/ttl/30"), Question::Change);
     }

@@ -10,7 +10,7 @@ use shardwright_rules::{Body, ClusterKind, NamePattern, Names, OnUnknown, Rule, 
 use shardwright_testkit::{MariaDb, Replication, eventually};
 
 use crate::roles::{mariadb, prepare, replication, setup};
-use crate::support::{PATIENCE, Setup, TestProxy, start};
+use crate::support::{PATIENCE, Setup, TestProxy, start, start_on};
 use crate::throttles::{on_lag, throttle, throttle_rule, told, with_throttles};
 
 fn with_checks(setup: Setup) -> Setup {
@@ -230,6 +230,56 @@ fn lag_is_counted_in_seconds_and_broken_replication_is_no_yes() {
     assert!((0.3..60.0).contains(&lag_s), "{body}");
     holder.query_drop("UNLOCK TABLES").unwrap();
     eventually(PATIENCE, || get(&proxy, "/check/gh-ost/mysql/a").0 == 200);
+}
+
+/// The status of `/lb-check` and its message.
+fn readiness(proxy: &TestProxy, path: &str) -> (u16, String) {
+    let (status, body) = get(proxy, path);
+    (status, body["Message"].as_str().unwrap().to_owned())
+}
+
+#[test]
+fn a_proxy_that_serves_nobody_says_so_to_load_balancers() {
+    let directory = std::sync::Arc::new(tempfile::tempdir().unwrap());
+    let empty = start_on(directory, &with_checks(Setup::default()));
+    assert_eq!(
+        readiness(&empty, "/lb-check"),
+        (503, "no configuration was applied".to_owned())
+    );
+    let proxy = start(&with_checks(Setup::default()));
+    for path in ["/lb-check", "/_ping", "/status", "/leader-check", "/lb-check/b"] {
+        assert_eq!(readiness(&proxy, path), (200, "OK".to_owned()), "{path}");
+    }
+    assert_eq!(readiness(&proxy, "/lb-check/nowhere").0, 404);
+    let mut client = proxy.connect(None);
+    client.query_drop("BEGIN").unwrap();
+    client.query_drop("SELECT 1").unwrap();
+    proxy.running().begin_drain();
+    for path in ["/lb-check", "/lb-check/b"] {
+        assert_eq!(
+            readiness(&proxy, path),
+            (503, "the proxy is draining".to_owned()),
+            "{path}"
+        );
+    }
+}
+
+#[test]
+fn a_cluster_without_a_writer_is_no_place_for_clients() {
+    let server = MariaDb::start(mariadb()).unwrap();
+    prepare(&server);
+    let proxy = start(&with_checks(setup(replication(), std::slice::from_ref(&server))));
+    eventually(PATIENCE, || readiness(&proxy, "/lb-check").0 == 200);
+    server.run("SET GLOBAL read_only = 1").unwrap();
+    eventually(PATIENCE, || readiness(&proxy, "/lb-check").0 == 503);
+    let (status, message) = readiness(&proxy, "/lb-check/a");
+    assert_eq!(
+        (status, message.as_str()),
+        (503, "no server of clusters.a takes writes")
+    );
+    assert_eq!(readiness(&proxy, "/lb-check/b").0, 200);
+    server.run("SET GLOBAL read_only = 0").unwrap();
+    eventually(PATIENCE, || readiness(&proxy, "/lb-check").0 == 200);
 }
 
 #[test]
