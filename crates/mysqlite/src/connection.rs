@@ -69,6 +69,7 @@ fn serve(shared: &Shared, id: u32, endpoints: Endpoints, transport: &mut Transpo
     let capabilities = attempt.capabilities;
     let schema = attempt.request.database.clone().unwrap_or_default();
     let session = open(shared, id, endpoints, transport, &attempt, &schema)?;
+    shared.logged_in(id);
     if let Some(payload) = attempt.acknowledgement() {
         transport.queue(payload);
     }

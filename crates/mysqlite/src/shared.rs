@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::net::{Shutdown, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use shardwright_wire::auth::Verifier;
 
@@ -26,7 +26,12 @@ pub(crate) struct Shared {
 struct LiveConnection {
     stream: TcpStream,
     interrupt: Option<Interrupt>,
+    /// When it was accepted, until it has logged in.
+    logging_in_since: Option<Instant>,
 }
+
+/// Time that a login has before it makes room for another connection.
+const GRACE: Duration = Duration::from_millis(100);
 
 impl Shared {
     pub(crate) fn new(config: Config, backend: Arc<dyn Backend>) -> Self {
@@ -46,16 +51,20 @@ impl Shared {
         }
     }
 
-    /// Enters a connection; `None` when there are too many.
+    /// Enters a connection. At the limit, the oldest one that has not logged in ends for it; `None` when there is none.
     pub(crate) fn register(shared: &Arc<Self>, stream: TcpStream) -> Option<Registration> {
         let id = shared.next_id.fetch_add(1, Ordering::Relaxed);
+        let now = Instant::now();
         let mut live = shared.live();
         if live.len() >= shared.config.limits.connections {
-            return None;
+            let oldest = live.iter().find(|(_, other)| other.has_had_its_time(now));
+            let oldest = oldest.map(|(&id, _)| id)?;
+            live.remove(&oldest)?.end();
         }
         let connection = LiveConnection {
             stream,
             interrupt: None,
+            logging_in_since: Some(now),
         };
         live.insert(id, connection);
         Some(Registration {
@@ -90,6 +99,13 @@ impl Shared {
         }
     }
 
+    /// A connection has logged in: it stays until it ends.
+    pub(crate) fn logged_in(&self, id: u32) {
+        if let Some(live) = self.live().get_mut(&id) {
+            live.logging_in_since = None;
+        }
+    }
+
     /// Ends a connection; `false` when there is none of this number.
     pub(crate) fn kill(&self, id: u32) -> bool {
         self.live().get(&id).is_some_and(|live| {
@@ -109,6 +125,11 @@ impl Shared {
 }
 
 impl LiveConnection {
+    fn has_had_its_time(&self, now: Instant) -> bool {
+        let since = self.logging_in_since;
+        since.is_some_and(|since| now.saturating_duration_since(since) >= GRACE)
+    }
+
     fn end(&self) {
         // An error means that the connection has already ended.
         let _ = self.stream.shutdown(Shutdown::Both);

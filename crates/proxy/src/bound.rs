@@ -19,7 +19,7 @@ use socket2::{Domain, Socket, Type};
 use crate::listen_address::Peer;
 
 /// Connections that the system keeps until they are accepted.
-const BACKLOG: i32 = 1024;
+const BACKLOG: i32 = 4096;
 /// Everybody may connect, as to a server's socket: the password decides.
 const DEFAULT_MODE: u32 = 0o777;
 

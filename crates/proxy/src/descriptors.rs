@@ -10,6 +10,11 @@ use nix::sys::resource::{Resource, getrlimit, setrlimit};
 /// Time between two warnings that nothing can be accepted.
 const BETWEEN_WARNINGS: Duration = Duration::from_secs(10);
 
+/// Descriptors that the proxy needs for itself.
+const OWN: usize = 64;
+/// What every system allows.
+const FEWEST: u64 = 256;
+
 /// Raises the soft limit to the hard one, and warns where that is too few for as many sessions, each with a connection to
 /// a server.
 pub(crate) fn raise_limit(sessions: usize) {
@@ -28,6 +33,18 @@ pub(crate) fn raise_limit(sessions: usize) {
         Ok(_) => {}
         Err(error) => tracing::warn!(%error, "the limit of file descriptors cannot be raised"),
     }
+}
+
+/// How many connections that have not logged in the file descriptors allow. A quarter stays free for sessions, servers and the ports of
+/// administrators and checks.
+pub(crate) fn for_logins(sessions: usize) -> usize {
+    let limit = getrlimit(Resource::RLIMIT_NOFILE).map_or(FEWEST, |(soft, _)| soft);
+    of_descriptors(usize::try_from(limit).unwrap_or(usize::MAX), sessions)
+}
+
+fn of_descriptors(limit: usize, sessions: usize) -> usize {
+    let left = limit.saturating_sub(OWN);
+    (left - left / 4).min(sessions).max(1)
 }
 
 /// Whether the process or the system has no file descriptors left.
@@ -74,5 +91,18 @@ impl Reserve {
         if self.file.is_none() {
             self.file = File::open("/dev/null").ok();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logins_leave_descriptors_for_others() {
+        assert_eq!(of_descriptors(1024, 10_000), 720);
+        assert_eq!(of_descriptors(20_000, 10_000), 10_000);
+        assert_eq!(of_descriptors(1_000_000, 500), 500);
+        assert_eq!(of_descriptors(10, 10_000), 1);
     }
 }

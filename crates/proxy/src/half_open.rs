@@ -7,6 +7,8 @@
 //! An address that has the most itself may replace only a login that has had its [`GRACE`]. Without that rule a burst of
 //! honest clients would end each other's logins before any of them is over; with it, the last ones of the burst are refused.
 //!
+//! The same rule makes room where sessions are at their limit: clients that say nothing keep nobody out who logs in.
+//!
 //! Invariant: never more logins than the limit, and a login ends only for one of an address that has fewer, or after its grace.
 //!
 //! Example, with a limit of 4: 10.0.0.1 has three logins under way (the oldest is `a`), 10.0.0.2 has one. A client from
@@ -23,7 +25,7 @@ use rustc_hash::FxHashMap;
 use tokio::sync::oneshot;
 
 /// Time that a login has before it makes room for another one of the same address.
-const GRACE: Duration = Duration::from_secs(1);
+const GRACE: Duration = Duration::from_millis(500);
 
 /// Who shares a share: an IPv4 address, an IPv6 network of 64 bits (which is what one customer gets), or everybody on
 /// this machine who connects to a unix socket.
@@ -100,6 +102,16 @@ impl HalfOpen {
             number,
             ended,
         })
+    }
+
+    /// Ends a login so that a client of `origin` may have its session; `false` if none may be ended for it.
+    pub(crate) fn give_way(&self, origin: Origin, now: Instant) -> bool {
+        self.logins().make_room(origin, now)
+    }
+
+    /// Most logins under way.
+    pub(crate) fn limit(&self) -> usize {
+        self.limit
     }
 
     /// Logins under way.

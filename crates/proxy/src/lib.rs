@@ -53,6 +53,7 @@ mod refuse;
 mod refused_apps;
 mod room;
 mod secrets;
+mod seldom;
 mod server_defaults;
 mod server_version;
 mod session;

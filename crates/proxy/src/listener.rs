@@ -23,6 +23,7 @@ use crate::half_open::Origin;
 use crate::listen_address::{ListenAddress, Peer};
 use crate::listeners::{Accept, Acceptor, State, Wanted};
 use crate::shared::Shared;
+use crate::stats::bump;
 use crate::worker::Worker;
 use crate::worker_handle::{NewSession, WorkerHandle};
 
@@ -91,6 +92,15 @@ fn refuse(stream: ClientStream, error: &MysqlError) {
     }
 }
 
+/// Says why, and counts it.
+fn turn_away(worker: &Worker, stream: ClientStream, peer: Peer, why: &str) {
+    bump(&worker.counters.totals.clients_refused);
+    if let Some(refused) = worker.shared.refused_clients.count(Instant::now()) {
+        tracing::warn!(%peer, refused, "clients are refused: {why}");
+    }
+    refuse(stream, &errors::CON_COUNT_ERROR.with(why));
+}
+
 impl Accepting {
     /// Accepts clients as long as the place is open. `keep` takes those that stay with this worker.
     pub(crate) async fn run(self, worker: Rc<Worker>, keep: impl Fn(NewSession)) {
@@ -109,7 +119,7 @@ impl Accepting {
                 error = entrance.accept(&worker, &keep) => error,
                 _ = state.changed() => return,
             };
-            entrance.could_not(&worker.shared, &error).await;
+            entrance.could_not(&worker, &error).await;
         }
     }
 }
@@ -140,13 +150,13 @@ impl Entrance {
     }
 
     /// Nothing can be accepted, most likely because there are no descriptors.
-    async fn could_not(&self, shared: &Shared, error: &io::Error) {
-        self.refuse_one(error);
-        shared.clock.sleep(ACCEPT_PAUSE).await;
+    async fn could_not(&self, worker: &Worker, error: &io::Error) {
+        self.refuse_one(worker, error);
+        worker.shared.clock.sleep(ACCEPT_PAUSE).await;
     }
 
     /// The place of the reserve is enough for one connection, whose client is told why.
-    fn refuse_one(&self, error: &io::Error) {
+    fn refuse_one(&self, worker: &Worker, error: &io::Error) {
         let mut reserve = self.reserve.lock().unwrap_or_else(PoisonError::into_inner);
         if reserve.is_news() {
             tracing::warn!(%error, "connections cannot be accepted");
@@ -155,6 +165,7 @@ impl Entrance {
             && reserve.give_up()
             && let Ok((stream, _)) = self.listening.accept()
         {
+            bump(&worker.counters.totals.clients_refused);
             let why = "Too many connections: the proxy has no file descriptors left (ulimit -n)";
             refuse(stream, &errors::CON_COUNT_ERROR.with(why));
         }
@@ -164,21 +175,21 @@ impl Entrance {
     /// Gives a connection to the worker with the fewest sessions, or says that there are too many.
     fn admit(&self, stream: ClientStream, peer: Peer, worker: &Worker, keep: impl Fn(NewSession)) {
         let shared = &worker.shared;
-        let limits = &shared.limits;
-        let Some(session_permit) = shared.session_permit() else {
-            let error = errors::CON_COUNT_ERROR.with(format_args!(
-                "Too many connections (limit {}: --max-connections)",
-                limits.max_sessions
-            ));
-            return refuse(stream, &error);
+        let (origin, now) = (Origin::from(peer.ip()), Instant::now());
+        let session_permit = shared.session_permit().or_else(|| {
+            let gives_way = shared.half_open.give_way(origin, now);
+            gives_way.then(|| shared.session_permit_of_another())
+        });
+        let Some(session_permit) = session_permit else {
+            let limit = shared.limits.max_sessions;
+            let why = format!("Too many connections (limit {limit}: --max-connections)");
+            return turn_away(worker, stream, peer, &why);
         };
-        let origin = Origin::from(peer.ip());
-        let Some(login_permit) = shared.half_open.begin(origin, Instant::now()) else {
-            let error = errors::CON_COUNT_ERROR.with(format_args!(
-                "Too many connections that have not logged in (limit {}: --max-half-open)",
-                limits.max_half_open
-            ));
-            return refuse(stream, &error);
+        let Some(login_permit) = shared.half_open.begin(origin, now) else {
+            let limit = shared.half_open.limit();
+            let why =
+                format!("Too many connections that have not logged in (limit {limit}: --max-half-open)");
+            return turn_away(worker, stream, peer, &why);
         };
         let session = NewSession {
             stream,

@@ -73,8 +73,9 @@ impl Options {
 pub struct Limits {
     /// Most client connections at a time (error 1040).
     pub max_sessions: usize,
-    /// Most connections that have not finished their login; further ones are refused (error 1040).
-    pub max_half_open: usize,
+    /// Most connections that have not finished their login; further ones are refused (error 1040). `None`: as many as the file
+    /// descriptors allow, and no more than `max_sessions`.
+    pub max_half_open: Option<usize>,
     /// Time for a login.
     pub handshake_timeout: Duration,
     /// Time after which a client that sends nothing is disconnected.
@@ -117,7 +118,7 @@ impl Default for Limits {
     fn default() -> Self {
         Self {
             max_sessions: 10_000,
-            max_half_open: 512,
+            max_half_open: None,
             handshake_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(8 * 3600),
             max_packet: 64 << 20,

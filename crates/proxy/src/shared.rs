@@ -11,11 +11,13 @@ use shardwright_wire::auth::RsaKey;
 use crate::clock::Clock;
 use crate::connection_ids::ConnectionIds;
 use crate::control::Control;
+use crate::descriptors;
 use crate::half_open::HalfOpen;
 use crate::options::{Limits, Options};
 use crate::pauses::Pauses;
 use crate::permit::Permit;
 use crate::refused_apps::RefusedApps;
+use crate::seldom::Seldom;
 use crate::server_version::ServerVersion;
 use crate::tls::Tls;
 use crate::validate::Problem;
@@ -52,6 +54,10 @@ pub(crate) struct Shared {
     phase: AtomicU8,
     sessions: Arc<AtomicUsize>,
     pub(crate) half_open: Arc<HalfOpen>,
+    /// Clients that were turned away at a limit, as far as the log goes.
+    pub(crate) refused_clients: Seldom,
+    /// Logins that made room for others, as far as the log goes.
+    pub(crate) cut_logins: Seldom,
     pub(crate) connection_ids: Arc<ConnectionIds>,
     /// Clusters whose statements for the writer wait.
     pub(crate) pauses: Pauses,
@@ -84,7 +90,14 @@ impl Shared {
             watcher: OnceLock::new(),
             phase: AtomicU8::new(Phase::Serving as u8),
             sessions: Arc::default(),
-            half_open: HalfOpen::new(options.limits.max_half_open),
+            half_open: HalfOpen::new(
+                options
+                    .limits
+                    .max_half_open
+                    .unwrap_or_else(|| descriptors::for_logins(options.limits.max_sessions)),
+            ),
+            refused_clients: Seldom::default(),
+            cut_logins: Seldom::default(),
             connection_ids,
             pauses: Pauses::default(),
             refused_apps: RefusedApps::default(),
@@ -159,6 +172,11 @@ impl Shared {
     /// A permit for one more session, or `None` when there are too many.
     pub(crate) fn session_permit(&self) -> Option<Permit> {
         Permit::take(&self.sessions, self.limits.max_sessions)
+    }
+
+    /// A permit in the place of a session that ends now.
+    pub(crate) fn session_permit_of_another(&self) -> Permit {
+        Permit::take_another(&self.sessions)
     }
 
     /// A permit for one more session of a user.

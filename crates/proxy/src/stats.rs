@@ -31,6 +31,8 @@ pub(crate) struct Counters {
 #[derive(Default)]
 pub(crate) struct Totals {
     pub(crate) sessions: Cell<u64>,
+    /// Clients that found no room: too many sessions, logins under way or file descriptors.
+    pub(crate) clients_refused: Cell<u64>,
     pub(crate) logins_denied: Cell<u64>,
     /// Logins that took too long or had to make room.
     pub(crate) logins_cut: Cell<u64>,
@@ -185,6 +187,7 @@ impl Counters {
                 .collect(),
             totals: [
                 ("Client_Connections_created", &self.totals.sessions),
+                ("Client_Connections_refused", &self.totals.clients_refused),
                 ("Access_Denied_Wrong_Password", &self.totals.logins_denied),
                 ("Client_Logins_Cut", &self.totals.logins_cut),
                 ("Questions", &self.totals.questions),

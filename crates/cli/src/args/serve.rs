@@ -75,9 +75,10 @@ pub(crate) struct ProxyLimits {
     /// Client connections at a time (error 1040)
     #[arg(long, default_value_t = Limits::default().max_sessions, value_name = "N")]
     pub(crate) max_connections: usize,
-    /// Client connections that have not logged in; at the limit, the address with the most gives up its oldest (error 1040)
-    #[arg(long, default_value_t = Limits::default().max_half_open, value_name = "N")]
-    pub(crate) max_half_open: usize,
+    /// Client connections that have not logged in; at the limit, the address with the most gives up its oldest (error 1040);
+    /// default: as many as file descriptors allow
+    #[arg(long, value_name = "N")]
+    pub(crate) max_half_open: Option<usize>,
     /// Seconds for a login, TLS included
     #[arg(long, default_value_t = Limits::default().handshake_timeout.as_secs(), value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) login_timeout: u64,

@@ -112,6 +112,28 @@ fn connections_over_the_limit_are_told_so() {
 }
 
 #[test]
+fn who_does_not_log_in_makes_room() {
+    let world = world_with(Limits {
+        connections: 2,
+        handshake_timeout: Duration::from_secs(600),
+        ..Limits::default()
+    });
+    let mut one = world.connect(None);
+    let mut silent = TcpStream::connect(world.server.local_addr()).unwrap();
+    // Its time has to come first.
+    let _two = loop {
+        match Conn::new(world.opts("app", "secret", None)) {
+            Ok(conn) => break conn,
+            Err(mysql::Error::MySqlError(error)) if error.code == 1040 => thread::yield_now(),
+            Err(other) => panic!("{other}"),
+        }
+    };
+    silent.read_to_end(&mut Vec::new()).unwrap();
+    one.query_drop("SELECT 1").unwrap();
+    assert_eq!(code(Conn::new(world.opts("app", "secret", None))), 1040);
+}
+
+#[test]
 fn a_client_that_says_nothing_is_left() {
     let limits = Limits {
         handshake_timeout: Duration::from_millis(50),

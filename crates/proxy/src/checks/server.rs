@@ -1,5 +1,6 @@
 //! The HTTP server: one thread, and a limit on everything that a client can hold.
 
+use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::io;
 use std::net::SocketAddr;
@@ -16,13 +17,15 @@ use hyper::{Method, Request, Response, StatusCode};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::runtime;
-use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
 
 use super::answer::{Answer, answer};
 use super::question::Question;
 use crate::shared::Shared;
 
-/// Connections at a time; further ones are closed at once.
+/// Connections at a time; for a further one, the oldest is closed. Each question is answered at once, so that one has nothing to lose
+/// but the time until it asks again.
 const CONNECTIONS: usize = 128;
 /// The time in which a client must have sent the head of a request; it ends connections that ask nothing as well.
 const HEAD_TIMEOUT: Duration = Duration::from_secs(5);
@@ -89,13 +92,19 @@ async fn serve(listener: std::net::TcpListener, shared: Arc<Shared>) {
             return;
         }
     };
-    let places = Arc::new(Semaphore::new(CONNECTIONS));
+    let mut open: VecDeque<AbortHandle> = VecDeque::new();
     loop {
         match listener.accept().await {
             Ok((stream, _)) => {
-                if let Ok(place) = places.clone().try_acquire_owned() {
-                    tokio::spawn(converse(stream, shared.clone(), place));
+                if open.len() >= CONNECTIONS {
+                    open.retain(|connection| !connection.is_finished());
                 }
+                if open.len() >= CONNECTIONS
+                    && let Some(oldest) = open.pop_front()
+                {
+                    oldest.abort();
+                }
+                open.push_back(tokio::spawn(converse(stream, shared.clone())).abort_handle());
             }
             Err(error) => {
                 tracing::debug!(%error, "a connection for checks could not be accepted");
@@ -106,7 +115,7 @@ async fn serve(listener: std::net::TcpListener, shared: Arc<Shared>) {
 }
 
 /// One connection, until its client or its time ends it.
-async fn converse(stream: TcpStream, shared: Arc<Shared>, _place: OwnedSemaphorePermit) {
+async fn converse(stream: TcpStream, shared: Arc<Shared>) {
     let service = service_fn(|request: Request<Incoming>| {
         let response = respond(&shared, &request);
         async { Ok::<_, Infallible>(response) }

@@ -160,7 +160,13 @@ async fn within<T>(
     let why = tokio::select! {
         biased;
         done = part => return Some(done),
-        () = permit.must_end() => "a login made room for another one: see --max-half-open",
+        () = permit.must_end() => {
+            let why = "a login made room for another one: see --max-half-open";
+            if let Some(cut) = worker.shared.cut_logins.count(std::time::Instant::now()) {
+                tracing::warn!(%peer, cut, "{why}");
+            }
+            why
+        }
         () = worker.shared.clock.sleep_until(deadline) => "a client did not log in in time: see --login-timeout",
     };
     tracing::debug!(%peer, "{why}");

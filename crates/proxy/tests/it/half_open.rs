@@ -15,7 +15,7 @@ const LIMIT: usize = 8;
 fn proxy(handshake_timeout: Duration) -> TestProxy {
     start(&Setup {
         options: Box::new(move |options| {
-            options.limits.max_half_open = LIMIT;
+            options.limits.max_half_open = Some(LIMIT);
             options.limits.handshake_timeout = handshake_timeout;
         }),
         ..Setup::default()
@@ -74,7 +74,7 @@ fn an_address_at_the_limit_waits_for_its_own_and_hears_which_limit() {
         assert_eq!(answer[1..3], 1040_u16.to_le_bytes());
         assert!(text.contains("(limit 8: --max-half-open)"), "{text}");
     } else {
-        // The machine was so slow that the oldest one has had its second.
+        // The machine was so slow that the oldest one has had its time.
         assert_eq!(answer[0], 10);
     }
 }
@@ -86,7 +86,7 @@ fn logins_have_a_time_limit_also_in_tls_and_byte_by_byte() {
     let (certificate, key) = (pair.certificate.clone(), pair.key.clone());
     let proxy = start(&Setup {
         options: Box::new(move |options| {
-            options.limits.max_half_open = LIMIT;
+            options.limits.max_half_open = Some(LIMIT);
             options.limits.handshake_timeout = Duration::from_millis(300);
             options.tls.certificate = Some(certificate.clone());
             options.tls.key = Some(key.clone());

@@ -25,6 +25,7 @@ mod compounds;
 mod compression;
 mod control_sequences;
 mod crash;
+mod crowds;
 mod dumps;
 mod earlier;
 mod failures;

@@ -178,7 +178,7 @@ fn nobody_else_may_say_who_he_is() {
 #[test]
 fn silent_connections_count_for_the_clients_behind_a_load_balancer() {
     let proxy = proxy(&["127.0.0.1/32"], |limits| {
-        limits.max_half_open = 3;
+        limits.max_half_open = Some(3);
         limits.handshake_timeout = std::time::Duration::from_secs(600);
     });
     let address = proxy.running().listen_address();
