@@ -1,3 +1,5 @@
+//! Idle connections and those who wait for them, without servers.
+
 use std::cell::Cell;
 use std::rc::Rc;
 use std::sync::Arc;

@@ -1,3 +1,5 @@
+//! Who gets a place, and who waits.
+
 use std::pin::pin;
 use std::task::{Context, Poll, Waker};
 

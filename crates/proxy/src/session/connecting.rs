@@ -36,11 +36,13 @@ enum NotOpened {
 }
 
 impl Search<'_> {
-    /// An idle connection to the member, or a new one, or the next that is given back.
+    /// An idle connection to the member, or a new one, or the next that is given back. A server that turns out to be full is not waited
+    /// for if another has room.
     pub(super) async fn connection_to(
         &self,
         member: &Arc<MemberRuntime>,
         deadline: Instant,
+        has_room_elsewhere: impl Fn() -> bool,
     ) -> Result<Box<Backend>, NotConnected> {
         let request = self.request(member);
         let mut limited = Limited::Member;
@@ -58,14 +60,14 @@ impl Search<'_> {
                         continue;
                     }
                     match self.wait(member, limited, deadline).await? {
-                        Some(Chance::Given(backend)) => return Ok(backend),
-                        Some(Chance::Place(place)) => place,
-                        None => continue,
+                        Chance::Given(backend) => return Ok(backend),
+                        Chance::Place(place) => place,
                     }
                 }
             };
             match self.connect(member, &Rc::new(place)).await {
                 Ok(backend) => return Ok(backend),
+                Err(NotOpened::Full(_)) if has_room_elsewhere() => return Err(NotConnected::FullHere),
                 Err(NotOpened::Full(reached)) => limited = reached,
                 Err(NotOpened::Refused(error)) => return Err(NotConnected::Refused(error)),
                 Err(NotOpened::Otherwise(why)) => return Err(why),
@@ -74,28 +76,39 @@ impl Search<'_> {
         Err(self.full(member, limited))
     }
 
-    /// Waits in line; `None`: a connection has come back that does not fit.
+    /// Waits in line, for a place and for a connection of this worker that is given back.
     async fn wait(
         &self,
         member: &Arc<MemberRuntime>,
         limited: Limited,
         deadline: Instant,
-    ) -> Result<Option<Chance>, NotConnected> {
+    ) -> Result<Chance, NotConnected> {
         let pool = &self.worker.pool;
         let open = pool.open(member.number);
         let _counted = WaitingCount::new(member, open == 0);
-        let key = self.key(self.requirements.schema.is_some()).owned();
-        let line = pool.wait(member, key, self.requirements.is_read_alone);
+        let wanted = self.wanted(member, limited);
         let mut turn = member.room.wait(self.request(member), Instant::now().into_std());
         if limited != Limited::Member || open < member.share_of_worker() {
-            self.ask_other_workers(&self.wanted(member, limited));
+            self.ask_other_workers(&wanted);
         }
-        tokio::select! {
-            biased;
-            given = line.given() => Ok(given.map(Chance::Given)),
-            place = turn.place() => Ok(Some(Chance::Place(place))),
-            () = self.worker.shared.clock.sleep_until(deadline) => Err(self.full(member, limited)),
-            () = self.handle.ordered() => Err(NotConnected::Killed),
+        loop {
+            let key = self.key(self.requirements.schema.is_some()).owned();
+            let line = pool.wait(member, key, self.requirements.is_read_alone);
+            tokio::select! {
+                biased;
+                given = line.given() => if let Some(backend) = given {
+                    return Ok(Chance::Given(backend));
+                },
+                place = turn.place() => return Ok(Chance::Place(place)),
+                () = self.worker.shared.clock.sleep_until(deadline) => return Err(self.full(member, limited)),
+                () = self.handle.ordered() => return Err(NotConnected::Killed),
+            }
+            drop(line);
+            // One has come back that does not fit. It is closed for whoever waits longest; the turn stays.
+            if let Some(backend) = self.idle(member.number, None) {
+                return Ok(Chance::Given(backend));
+            }
+            pool.evict(&wanted);
         }
     }
 

@@ -18,5 +18,7 @@ pub(super) enum NotConnected {
         /// The server's words, if it has refused one.
         why: Option<Arc<str>>,
     },
+    /// It takes no more connections, and another server has room.
+    FullHere,
     Killed,
 }

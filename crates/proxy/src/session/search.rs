@@ -131,10 +131,16 @@ impl Search<'_> {
                 break;
             };
             let member = self.one_with_room(group, member, random);
-            match self.connection_to(&member.runtime, deadline).await {
+            let has_room_elsewhere = || {
+                let other = self.one_with_room(group, member, random);
+                other.runtime.number != member.runtime.number
+            };
+            let found = self.connection_to(&member.runtime, deadline, has_room_elsewhere);
+            match found.await {
                 Ok(backend) => return Ok(Ok(backend)),
                 Err(NotConnected::Refused(error)) => return Err(CheckoutError::Refused(error)),
                 Err(NotConnected::Killed) => return Err(CheckoutError::Refused(interrupted())),
+                Err(NotConnected::FullHere) => {}
                 Err(NotConnected::Full { most, why }) => {
                     let (server, endpoint) = (&member.server, member.runtime.endpoint());
                     reason = Some(match why {

@@ -133,7 +133,6 @@ fn answers_soon(proxy: &TestProxy, what: &str) {
         // A client that comes while all others are younger than their time is told to come again.
         eventually(PATIENCE, ask);
         let took = began.elapsed();
-        println!("{what}: {name} after {took:?}");
         assert!(took < 2 * SOON, "{what}: {name} after {took:?}");
     };
     timed("a login", &|| proxy.try_connect(USER, PASSWORD, None).is_ok());

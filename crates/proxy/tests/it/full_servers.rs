@@ -9,9 +9,10 @@ use std::time::{Duration, Instant};
 
 use mysql::Conn;
 use mysql::prelude::Queryable;
+use shardwright_rules::Role;
 use shardwright_testkit::{ClientOptions, MariaDb, connect, eventually};
 
-use crate::support::{PASSWORD, PATIENCE, Setup, TestProxy, USER, create_users, heavy, start, value};
+use crate::support::{PASSWORD, PATIENCE, Setup, TestProxy, USER, create_users, heavy, member, start, value};
 
 const CLIENTS: usize = 450;
 const WRITERS: usize = 4;
@@ -164,9 +165,53 @@ fn a_proxy_leaves_room_for_another() {
 }
 
 #[test]
-fn a_full_server_is_waited_for_and_not_avoided() {
+fn reads_that_take_long_leave_room_for_writes() {
     let server = server(&[FEW]);
     let proxy = in_front_of(&server, 2);
+    thread::scope(|scope| {
+        let read = || proxy.connect(None).query_drop("SELECT SLEEP(2)").unwrap();
+        let reads: Vec<_> = (0..2 * ALL_OF_FEW).map(|_| scope.spawn(read)).collect();
+        let mut admin = proxy.admin();
+        let used = "SELECT ConnUsed FROM stats_mysql_connection_pool WHERE hostgroup = 10";
+        // One in ten is left.
+        let most = (ALL_OF_FEW - ALL_OF_FEW / 10).to_string();
+        eventually(PATIENCE, || value(&mut admin, used) == most);
+        let mut other = proxy.try_connect("other", PASSWORD, Some("t")).unwrap();
+        other.query_drop(INSERT).unwrap();
+        assert!(
+            reads.iter().all(|read| !read.is_finished()),
+            "the write waited for a read"
+        );
+    });
+}
+
+#[test]
+fn a_reader_with_room_answers_for_one_that_is_full() {
+    let (full, free) = (server(&[FEW]), server(&[FEW]));
+    let ports = [full.port(), free.port()];
+    let proxy = start(&Setup {
+        configuration: Box::new(move |configuration| {
+            let group = &mut configuration.hostgroups[1];
+            group.role = Role::Reader;
+            group.members = ports.map(|port| member("b", port, 1000)).to_vec();
+        }),
+        port: full.port(),
+        ..Setup::default()
+    });
+    let _taken = take_all(&full);
+    let mut client = proxy.connect(None);
+    let began = Instant::now();
+    for _ in 0..20 {
+        assert_eq!(
+            value(&mut client, "SELECT /* b */ @@port"),
+            free.port().to_string()
+        );
+    }
+    assert!(began.elapsed() < Duration::from_secs(5), "{:?}", began.elapsed());
+}
+
+/// Connections past the proxy, as many as the server takes.
+fn take_all(server: &MariaDb) -> Vec<Conn> {
     let direct = ClientOptions {
         user: "other",
         password: PASSWORD,
@@ -174,6 +219,14 @@ fn a_full_server_is_waited_for_and_not_avoided() {
     };
     let taken: Vec<Conn> = std::iter::from_fn(|| connect(server.address(), direct).ok()).collect();
     assert!(taken.len() >= ALL_OF_FEW);
+    taken
+}
+
+#[test]
+fn a_full_server_is_waited_for_and_not_avoided() {
+    let server = server(&[FEW]);
+    let proxy = in_front_of(&server, 2);
+    let taken = take_all(&server);
     let mut admin = proxy.admin();
     let mut count = |what: &str| {
         value(
