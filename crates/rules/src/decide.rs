@@ -26,6 +26,7 @@ pub use patterns::{BrokenPattern, PatternColumn, RulePatterns, refused};
 
 use shardwright_sql::StatementClass;
 
+use crate::control;
 use crate::decide::evaluation::{Evaluation, Next};
 use crate::{
     Annotations, Body, Configuration, Decision, NativeStep, Outcome, PendingKind, Rejection, SentAs,
@@ -151,6 +152,10 @@ fn while_pending(pending: PendingKind, statement: &Statement<'_>) -> Option<Outc
     let is_xa = statement.class() == StatementClass::Xa;
     let is_control = statement.follows_transaction();
     let is_end = statement.transaction_end().is_some();
+    let is_answered_here = statement.begins() || statement.begins_xa() || (is_control && !is_xa);
+    if is_answered_here && !control::is_whole(statement) {
+        return Some(Outcome::Reject(refusal::no_control()));
+    }
     let answered = is_control.then(|| Outcome::Answer {
         message: String::new(),
     });

@@ -8,6 +8,7 @@ mod address;
 mod assumed;
 mod chains;
 mod configuration;
+mod control;
 pub mod decide;
 mod decision;
 mod digests;

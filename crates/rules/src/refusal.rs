@@ -219,6 +219,19 @@ fn not_in_state(state: &str) -> Rejection {
     }
 }
 
+/// A mistake in BEGIN, COMMIT and their kin, where a transaction waits that no server knows of.
+pub(crate) fn no_control() -> Rejection {
+    Rejection {
+        code: 1064,
+        sqlstate: "42000",
+        refusal: None,
+        message: "You have an error in your SQL syntax: this is no form of BEGIN, START TRANSACTION, SAVEPOINT, COMMIT, ROLLBACK or \
+                  XA START that servers read"
+            .to_owned(),
+        address: None,
+    }
+}
+
 /// XA START … RESUME of a transaction that there is not, and JOIN, which no server can.
 pub(crate) fn no_xa_to_resume() -> Rejection {
     Rejection {

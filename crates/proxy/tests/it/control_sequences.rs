@@ -15,21 +15,30 @@ const NAME: &str = "control_sequences";
 /// Sequences of three statements in an ordinary run.
 const SEQUENCES: usize = 500;
 /// Flags that clients decide by.
-const COMPARED: StatusFlags =
-    StatusFlags::SERVER_STATUS_IN_TRANS.union(StatusFlags::SERVER_STATUS_AUTOCOMMIT);
+const COMPARED: StatusFlags = StatusFlags::SERVER_STATUS_IN_TRANS
+    .union(StatusFlags::SERVER_STATUS_IN_TRANS_READONLY)
+    .union(StatusFlags::SERVER_STATUS_AUTOCOMMIT);
 
 /// `{x}` is a name of the session's own; `?…` is prepared.
 const STATEMENTS: &[&str] = &[
     "BEGIN",
     "START TRANSACTION READ WRITE",
+    "START TRANSACTION READ ONLY",
     "COMMIT",
     "ROLLBACK",
+    "BEGIN foo",
+    "START TRANSACTION READ",
+    "ROLLBACK bar",
+    "COMMIT AND CHAIN RELEASE",
+    "COMMIT NO RELEASE",
+    "SAVEPOINT a b",
     "SAVEPOINT a",
     "ROLLBACK TO a",
     "RELEASE SAVEPOINT a",
     "XA START '{x}'",
     "XA BEGIN '{x}' JOIN",
     "XA START '{x}' RESUME",
+    "XA START {x}",
     "XA END '{x}'",
     "XA END 'nosuch'",
     "XA PREPARE '{x}'",

@@ -8,6 +8,7 @@ use shardwright_sql::columns::KeyRole;
 use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::{KeyUse, StatementClass, schema};
 
+use crate::control;
 use crate::decide::evaluation::{Evaluation, Next};
 use crate::decide::keys::{self, ColumnUse, Keys, Search, Unread};
 use crate::decide::refused::{Refused, refused, refused_because};
@@ -98,6 +99,9 @@ fn missing<'a>(
             }
             MissingBegin::FirstStatement if evaluation.statement.resumes_xa() => {
                 return Err(Box::new(refusal::no_xa_to_resume()));
+            }
+            MissingBegin::FirstStatement if !control::is_whole(evaluation.statement) => {
+                return Err(Box::new(refusal::no_control()));
             }
             MissingBegin::FirstStatement => {
                 let why = "the transaction opens where its first statement with a key goes";
