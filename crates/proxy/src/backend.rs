@@ -11,7 +11,6 @@ mod reset;
 
 use std::io;
 use std::net::IpAddr;
-use std::rc::Rc;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -31,7 +30,7 @@ use crate::backend_statements::BackendStatements;
 use crate::channel::{Channel, Frame, ReadError, Scratch};
 use crate::characteristics::Characteristics;
 use crate::clock::Clock;
-use crate::insert_id::InsertId;
+use crate::insert_id::LeftId;
 use crate::members::MemberRuntime;
 use crate::pool_key::PoolKey;
 use crate::reading::is_read_in;
@@ -155,7 +154,7 @@ pub(crate) struct Backend {
     /// The session whose state it has; 0 for none.
     pub(crate) last_session: u64,
     /// The latest id of that session, if it was left here.
-    pub(crate) insert_id: Option<Rc<InsertId>>,
+    pub(crate) insert_id: Option<LeftId>,
     /// What that session has set for its next transaction, unless that is used up for certain.
     pub(crate) next_transaction: Option<Characteristics>,
     /// The last entry of that session's SET history that it has.

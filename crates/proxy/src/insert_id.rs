@@ -13,7 +13,10 @@
 //! id that was lost, and otherwise it has made a new one. Code that may ask is refused once.
 
 use std::cell::Cell;
+use std::fmt;
+use std::future::poll_fn;
 use std::rc::Rc;
+use std::task::{Poll, Waker};
 
 use shardwright_rules::HostgroupId;
 
@@ -29,7 +32,6 @@ pub(crate) enum Loss {
 }
 
 /// The id that a session's latest statement of that kind has left on a connection.
-#[derive(Debug)]
 pub(crate) struct InsertId {
     pub(crate) hostgroup: HostgroupId,
     pub(crate) member: u64,
@@ -37,6 +39,40 @@ pub(crate) struct InsertId {
     value: Cell<Option<u64>>,
     /// Where one was lost, this one began as 0.
     loss: Cell<Loss>,
+    /// A connection has it.
+    is_left: Cell<bool>,
+    /// The session's task, while it waits for another one that asks the connection.
+    waiting: Cell<Option<Waker>>,
+}
+
+impl fmt::Debug for InsertId {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let loss = self.loss.get();
+        write!(
+            f,
+            "InsertId({:?}, {loss:?}, on {})",
+            self.value.get(),
+            self.member
+        )
+    }
+}
+
+/// What a connection has of an id.
+#[derive(Debug)]
+pub(crate) struct LeftId(pub(crate) Rc<InsertId>);
+
+impl LeftId {
+    pub(crate) fn of(id: &Rc<InsertId>) -> Self {
+        id.is_left.set(true);
+        Self(id.clone())
+    }
+}
+
+impl Drop for LeftId {
+    fn drop(&mut self) {
+        self.0.is_left.set(false);
+        self.0.wake();
+    }
 }
 
 impl InsertId {
@@ -47,11 +83,33 @@ impl InsertId {
             member,
             value: Cell::new(value),
             loss: Cell::new(loss),
+            is_left: Cell::new(false),
+            waiting: Cell::new(None),
         })
     }
 
     pub(crate) fn say(&self, value: Option<u64>) {
         self.value.set(value);
+        self.wake();
+    }
+
+    fn wake(&self) {
+        if let Some(waker) = self.waiting.take() {
+            waker.wake();
+        }
+    }
+
+    /// Waits until its server was asked, or no connection has it any more. Another session may be about to ask: one that takes the
+    /// connection over.
+    pub(crate) async fn settled(&self) {
+        poll_fn(|cx| {
+            if !self.is_unasked() || !self.is_left.get() {
+                return Poll::Ready(());
+            }
+            self.waiting.set(Some(cx.waker().clone()));
+            Poll::Pending
+        })
+        .await;
     }
 
     /// Whether its server has not been asked.

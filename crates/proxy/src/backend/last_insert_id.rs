@@ -6,7 +6,7 @@ use shardwright_rules::HostgroupId;
 use shardwright_wire::Command;
 
 use super::{Backend, BackendError};
-use crate::insert_id::{InsertId, Loss};
+use crate::insert_id::{InsertId, LeftId, Loss};
 
 impl Backend {
     /// Notes that the session's LAST_INSERT_ID() is here.
@@ -17,18 +17,20 @@ impl Backend {
         loss: Loss,
     ) -> Rc<InsertId> {
         let id = InsertId::on(hostgroup, self.member.number, value, loss);
-        self.insert_id = Some(id.clone());
+        self.insert_id = Some(LeftId::of(&id));
         id
     }
 
     /// Whether the session's id is that of this connection.
     pub(crate) fn has_this(&self, id: &Rc<InsertId>) -> bool {
-        self.insert_id.as_ref().is_some_and(|own| Rc::ptr_eq(own, id))
+        self.insert_id
+            .as_ref()
+            .is_some_and(|LeftId(own)| Rc::ptr_eq(own, id))
     }
 
     /// Whether a session can only learn its id from this connection.
     pub(crate) fn has_insert_id(&self) -> bool {
-        let wanted = |id: &Rc<InsertId>| id.is_unasked() && Rc::strong_count(id) > 1;
+        let wanted = |LeftId(id): &LeftId| id.is_unasked() && Rc::strong_count(id) > 1;
         self.insert_id.as_ref().is_some_and(wanted)
     }
 
@@ -37,7 +39,8 @@ impl Backend {
         if !self.has_insert_id() {
             return Ok(());
         }
-        if let Some(id) = self.insert_id.clone() {
+        let id = self.insert_id.as_ref().map(|LeftId(id)| id.clone());
+        if let Some(id) = id {
             let text = self.exchange_value(b"SELECT LAST_INSERT_ID()").await?;
             let value = text.and_then(|text| std::str::from_utf8(&text).ok()?.parse().ok());
             id.say(value);

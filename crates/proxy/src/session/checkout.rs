@@ -247,7 +247,7 @@ impl Session {
         Ok(())
     }
 
-    /// Asks the connection that has it, if the session holds it or nobody has used it since.
+    /// Asks the connection that has it, unless another session does, which takes it over.
     async fn ask_insert_id(&mut self, id: &Rc<InsertId>) -> Result<(), BackendError> {
         if self
             .held
@@ -269,6 +269,12 @@ impl Session {
                 return Ok(());
             }
             self.worker.pool.give(backend);
+        } else {
+            let patience = self.worker.shared.limits.checkout_timeout;
+            let settled = self.worker.shared.clock.timeout(patience, id.settled()).await;
+            if settled.is_err() {
+                tracing::warn!("the connection with a session's LAST_INSERT_ID() does not tell it");
+            }
         }
         Ok(())
     }

@@ -1,11 +1,13 @@
 //! Sessions that share server connections: what a session has set comes along, and holds no connection.
 
+use std::sync::atomic::{AtomicBool, Ordering};
+
 use mysql::consts::CapabilityFlags;
 use mysql::prelude::Queryable;
 use mysql::{Conn, OptsBuilder};
 
 use crate::alike::{Exact, SETS, server_address};
-use crate::support::{PASSWORD, Setup, TestProxy, USER, error, schema, server, start, value};
+use crate::support::{PASSWORD, Setup, TestProxy, USER, error, heavy, schema, server, start, value};
 
 /// This many connections on one worker: between workers, connections are not handed over but opened anew.
 fn connections(most: u32) -> TestProxy {
@@ -237,6 +239,46 @@ fn the_last_insert_id_comes_along() {
     );
     let mut third = proxy.connect(Some(&name));
     assert_eq!(value(&mut third, "SELECT LAST_INSERT_ID()"), "0");
+}
+
+/// Sessions that begin anew take connections over while others ask for the ids that they have left there.
+#[test]
+fn the_last_insert_id_is_there_while_others_take_its_connection_over() {
+    let _alone = heavy();
+    let name = counted("sharing_taken_over");
+    let proxy = connections(20);
+    let is_over = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                let mut client = proxy.connect(Some(&name));
+                while !is_over.load(Ordering::Relaxed) {
+                    run(&mut client, "SELECT 1");
+                    client.reset().unwrap();
+                }
+            });
+        }
+        let asking: Vec<_> = (0..3)
+            .map(|_| {
+                scope.spawn(|| {
+                    let mut client = proxy.connect(Some(&name));
+                    for _ in 0..400 {
+                        let inserted = client.query_iter("INSERT INTO t (a) VALUES (1)").unwrap();
+                        let id = inserted.last_insert_id().unwrap();
+                        drop(inserted);
+                        let asked: mysql::Result<Option<u64>> = client.query_first("SELECT LAST_INSERT_ID()");
+                        assert_eq!(asked.unwrap(), Some(id));
+                    }
+                })
+            })
+            .collect();
+        let ended: Vec<_> = asking
+            .into_iter()
+            .map(std::thread::ScopedJoinHandle::join)
+            .collect();
+        is_over.store(true, Ordering::Relaxed);
+        assert!(ended.iter().all(Result::is_ok));
+    });
 }
 
 #[test]
