@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use rustls::{ClientConfig, ServerConfig};
-use shardwright_wire::{PacketError, Privacy, take_packet, write_packet};
+use shardwright_wire::{PacketError, Privacy, number_chunks, take_packet, write_packet};
 use tokio::io::ReadBuf;
 
 use crate::socket::Socket;
@@ -210,6 +210,9 @@ impl Channel {
 
     /// Takes the next logical packet out of the inbox, if it is there whole.
     pub(crate) fn take(&mut self, frame: &mut Frame, limit: usize) -> Result<bool, PacketError> {
+        if self.socket.is_compressed() {
+            number_chunks(&mut self.inbox);
+        }
         let Some(packet) = take_packet(&self.inbox, limit)? else {
             return Ok(false);
         };

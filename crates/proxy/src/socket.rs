@@ -71,6 +71,12 @@ impl Socket {
         }
     }
 
+    /// Whether packets come in compressed frames.
+    #[inline]
+    pub(crate) fn is_compressed(&self) -> bool {
+        matches!(self, Socket::Compressed(_))
+    }
+
     /// Whether all that was written has gone, or goes at the end of the turn.
     #[inline]
     pub(crate) fn keeps_nothing(&self) -> bool {

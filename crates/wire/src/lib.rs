@@ -46,7 +46,7 @@ pub use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType, Stat
 pub use outcome::{Outcome, OutcomeKind};
 pub use packet::{
     HEADER_LEN, MAX_CHUNK, PRE_AUTH_MAX_PAYLOAD, Packet, PacketError, PacketHeader, append_packet,
-    take_packet, write_packet,
+    number_chunks, take_packet, write_packet,
 };
 pub use response::{EofPacket, OkPacket, PrepareOk};
 pub use response_scanner::{Feed, ResponseScanner, ScanError, ScanEvent};

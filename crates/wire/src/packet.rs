@@ -132,6 +132,27 @@ pub fn take_packet(buffer: &[u8], max_payload: usize) -> Result<Option<Packet<'_
     }
 }
 
+/// Numbers the chunks of the logical packet at the front of `buffer` from its first one on. Inside of compressed frames, which have
+/// numbers of their own, libmariadb gives each chunk the same number, and servers do not look.
+pub fn number_chunks(buffer: &mut [u8]) {
+    let mut at = 0;
+    let mut before: Option<u8> = None;
+    while let Some(header) = buffer
+        .get_mut(at..)
+        .and_then(|rest| rest.first_chunk_mut::<HEADER_LEN>())
+    {
+        if let Some(before) = before {
+            header[HEADER_LEN - 1] = before.wrapping_add(1);
+        }
+        let PacketHeader { len, seq } = PacketHeader::parse(*header);
+        if (len as usize) < MAX_CHUNK {
+            return;
+        }
+        before = Some(seq);
+        at += HEADER_LEN + len as usize;
+    }
+}
+
 /// Joins chunks, all but the last of which are full.
 fn join(chunks: &[u8], total: usize) -> Cow<'_, [u8]> {
     let mut payload = Vec::with_capacity(total);
@@ -179,5 +200,28 @@ pub fn append_packet(out: &mut Vec<u8>, seq: &mut u8, build: impl FnOnce(&mut Ve
         let payload = out.split_off(start + HEADER_LEN);
         out.truncate(start);
         write_packet(out, seq, &payload);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn chunks_are_numbered_from_the_first_on() {
+        let chunk = |seq: u8, len: usize| {
+            let [a, b, c, ..] = len.to_le_bytes();
+            [&[a, b, c, seq][..], &vec![b'x'; len]].concat()
+        };
+        let mut whole = [chunk(7, MAX_CHUNK), chunk(7, MAX_CHUNK), chunk(7, 3)].concat();
+        assert!(take_packet(&whole, usize::MAX).is_err());
+        number_chunks(&mut whole);
+        let packet = take_packet(&whole, usize::MAX).unwrap().unwrap();
+        assert_eq!((packet.first_seq, packet.last_seq), (7, 9));
+        // The header of the last chunk has not come whole.
+        let mut half = [&chunk(0, MAX_CHUNK)[..], &[1, 0]].concat();
+        number_chunks(&mut half);
+        assert_eq!(take_packet(&half, usize::MAX).unwrap(), None);
+        number_chunks(&mut []);
     }
 }
