@@ -85,7 +85,7 @@ pub(crate) fn call_of(name: &[u8], place: Place<'_>, mode: LexMode) -> Option<Ca
         return Some(UNKNOWN);
     }
     let Some(entry) = entry(name) else {
-        return Some(UNKNOWN);
+        return (!names_expression(place.rest, mode)).then_some(UNKNOWN);
     };
     let servers = mode.servers;
     let is_built_in = servers.are_in(entry.built_in)
@@ -99,6 +99,24 @@ pub(crate) fn call_of(name: &[u8], place: Place<'_>, mode: LexMode) -> Option<Ca
         });
     }
     (!is_built_in).then_some(UNKNOWN)
+}
+
+/// Whether a name with this behind its `(` is that of a common table expression: `WITH c (a, b) AS (SELECT …)`.
+pub(crate) fn names_expression(rest: &[u8], mode: LexMode) -> bool {
+    let mut tokens = Lexer::new(rest, mode).significant();
+    loop {
+        let is_name = tokens.next().is_some_and(|token| token.is_name());
+        match tokens.next().map(|token| token.kind).filter(|_| is_name) {
+            Some(TokenKind::Comma) => {}
+            Some(TokenKind::RightParen) => break,
+            _ => return false,
+        }
+    }
+    let is_as = tokens.next().is_some_and(|token| token.is_word(rest, "AS"));
+    is_as
+        && tokens
+            .next()
+            .is_some_and(|token| token.kind == TokenKind::LeftParen)
 }
 
 /// Whether `name (` is a call to none of these servers.

@@ -331,7 +331,7 @@ impl Window {
     /// What `name` calls, if `name (` is a call; the text goes on at `behind`.
     fn called(&self, name: Token, text: &[u8], behind: usize, mode: LexMode) -> Option<Call> {
         if name.kind == TokenKind::QuotedName {
-            return Some(UNKNOWN);
+            return (!functions::names_expression(&text[behind..], mode)).then_some(UNKNOWN);
         }
         let place = Place {
             adjacent: self.adjacent,

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::functions::{Place, call_of};
+use crate::functions::{Place, call_of, names_expression};
 use crate::lex::{Token, TokenKind};
 use crate::parse::Reading;
 
@@ -40,6 +40,13 @@ fn check_call(reading: &Reading<'_>, index: usize) -> Result<(), String> {
         before: index.checked_sub(1).map(|before| reading.tokens[before].kind),
         rest: &reading.text[parenthesis.span.end..],
     };
+    // Its columns have other names than those of its query, and may have that of the key.
+    if names_expression(place.rest, reading.mode) {
+        let name = written(reading, name);
+        return Err(format!(
+            "the names that {name} (…) gives to the columns of its query are not read"
+        ));
+    }
     let call = match name.kind {
         TokenKind::Word => call_of(name.span.of(reading.text), place, reading.mode),
         _ => Some(crate::functions::UNKNOWN),

@@ -67,6 +67,8 @@ fn only_proved_reads_are_safe() {
         "SELECT * FROM t WHERE a = 'FOR UPDATE' AND b IN (1)",
         "SELECT COUNT(*), MAX(a) FROM t GROUP BY b HAVING COUNT(*) > 1",
         "WITH c AS (SELECT 1) SELECT * FROM c",
+        "WITH c (n) AS (SELECT 1) SELECT n FROM c",
+        "WITH RECURSIVE `c` (n, `m`) AS (SELECT 1, 2 UNION SELECT n, m FROM c) SELECT n FROM c",
         "SELECT next value FROM t",
         "SELECT a IN share FROM t",
         "SELECT CAST(a AS DECIMAL(10,2)) FROM t USE INDEX (i) ORDER BY a LIMIT 3",
