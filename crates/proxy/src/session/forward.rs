@@ -79,7 +79,7 @@ impl Session {
         limit_ms: Option<u32>,
     ) -> Result<Traffic, Broken> {
         let time_limit = self.time_limit(limit_ms);
-        let waiting = self.flags_of_waiting();
+        let in_transaction = self.flags_of_transaction();
         let mut watch = Watch {
             worker: &self.worker,
             user: &self.login.user,
@@ -98,7 +98,7 @@ impl Session {
         let is_one_of_several = self.client.splice.is_some();
         // The answer to COM_STMT_PREPARE has no status in its OK.
         if transmission.statement_id.is_none() {
-            self.client.set_flags(transmission.next_seq, waiting);
+            self.client.set_flags(transmission.next_seq, in_transaction);
         }
         let mut forwarding = Forwarding {
             client: &mut self.client,
@@ -140,10 +140,14 @@ impl Session {
         })
     }
 
-    /// What the client is told of a transaction that was begun and that no server knows of yet.
-    fn flags_of_waiting(&self) -> StatusFlags {
-        let mut flags = StatusFlags::empty();
-        flags.set(StatusFlags::SERVER_STATUS_IN_TRANS, !self.pending.is_empty());
+    /// What the client is told of a transaction that was begun and that no server knows of yet, or that is open on another
+    /// connection than that of the statement.
+    fn flags_of_transaction(&self) -> StatusFlags {
+        let mut flags = self.pending.status(self.is_mariadb());
+        flags.set(
+            StatusFlags::SERVER_STATUS_IN_TRANS,
+            !self.pending.is_empty() || self.held.transaction().is_some(),
+        );
         flags
     }
 

@@ -3,7 +3,7 @@
 use shardwright_rules::{PendingKind, Statement, TransactionEnd};
 use shardwright_sql::lex::{identifier, reads_alike};
 use shardwright_sql::{StatementClass, TokenKind};
-use shardwright_wire::{MysqlError, errors};
+use shardwright_wire::{MysqlError, StatusFlags, errors};
 
 use super::statement_words::{mentions, words};
 
@@ -35,6 +35,23 @@ impl PendingTransaction {
             PendingKind::Local
         };
         (!self.is_empty()).then_some(kind)
+    }
+
+    /// What a server's status would say of it. To MySQL, a BEGIN that says no access mode has that of the one before it.
+    pub(super) fn status(&self, is_mariadb: bool) -> StatusFlags {
+        let begins = self.texts.get(..self.begins).unwrap_or_default();
+        let has_mode = |text: &&Vec<u8>| mentions(text, b"READ");
+        let decides = match is_mariadb {
+            true => begins.last(),
+            false => begins.iter().rfind(has_mode),
+        };
+        let is_read_only = decides
+            .filter(has_mode)
+            .is_some_and(|text| mentions(text, b"ONLY"));
+        let mut status = StatusFlags::empty();
+        status.set(StatusFlags::SERVER_STATUS_IN_TRANS, !self.is_empty());
+        status.set(StatusFlags::SERVER_STATUS_IN_TRANS_READONLY, is_read_only);
+        status
     }
 
     /// Whether the texts that wait are read alike in every sql_mode.
