@@ -11,7 +11,7 @@ use super::holds::{After, Ending, Holds, SetLeft, after};
 use super::repeat::{Relayed, Rest};
 use super::routed::RoutedStatement;
 use super::set_statement::SetPlan;
-use super::statement_words::{instruments_threads, is_transaction_bound, may_leave_id, mentions};
+use super::statement_words::{instruments_threads, is_transaction_bound, may_leave_id, mentions, releases};
 use super::{End, Flow, Session};
 use crate::backend::{Backend, BackendError, OwnCommands};
 use crate::insert_id::Loss;
@@ -91,7 +91,39 @@ impl Session {
         if answered.failed && may_have_changed_transaction(&held, routed) {
             return Ok(Some(Box::pin(self.after_error(held, routed, traffic, answered))));
         }
+        if !answered.failed && self.may_release(routed.statement) {
+            return Ok(Some(Box::pin(
+                self.after_release(held, routed, traffic, answered),
+            )));
+        }
         self.learn(held, routed, traffic, answered)
+    }
+
+    /// Whether the server may close the connection behind its OK: `COMMIT RELEASE`, or a session with such a completion_type.
+    fn may_release(&self, statement: &Statement<'_>) -> bool {
+        statement.transaction_end().is_some()
+            && (releases(statement)
+                || self.settings.defaults.contains(ServerDefaults::CHAINS)
+                || self.settings.history.has_set("completion_type"))
+    }
+
+    /// The server is asked whether it has closed the connection; then the client's is closed, too.
+    async fn after_release(
+        &mut self,
+        mut held: Held,
+        routed: &RoutedStatement<'_>,
+        traffic: Traffic,
+        mut answered: Answered,
+    ) -> Flow<Relayed> {
+        if let Err(error) = held.backend.exchange(Command::Ping).await {
+            tracing::debug!(%error, "a server has released a connection");
+            return Err(End::Closed);
+        }
+        answered.own = held.backend.own;
+        match self.learn(held, routed, traffic, answered)? {
+            Some(rest) => rest.await,
+            None => Ok(Relayed::Done),
+        }
     }
 
     /// An error says nothing of the transaction: the server is asked.

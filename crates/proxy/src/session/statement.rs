@@ -23,10 +23,10 @@ use super::routed::RoutedStatement;
 use super::set_statement::SetPlan;
 use super::statement_words::{
     asks, asks_insert_id, ending, is_comment_only, kill_text, may_leave_id, mentions, other_packets,
-    reads_schema_charset, unroutable,
+    reads_schema_charset, releases, unroutable,
 };
 use super::throttled::is_let_through;
-use super::{Flow, Session};
+use super::{End, Flow, Session};
 use crate::server_defaults::ServerDefaults;
 
 impl Session {
@@ -154,6 +154,10 @@ impl Session {
         seq: u8,
     ) -> Flow {
         match self.note_pending(statement) {
+            Ok(()) if releases(statement) => {
+                self.send_ok(seq, message.as_bytes()).await?;
+                Err(End::Closed)
+            }
             Ok(()) => self.send_ok(seq, message.as_bytes()).await,
             Err(error) => self.refuse(seq, error).await,
         }

@@ -259,6 +259,18 @@ pub(super) fn asks_for_diagnostics(statement: &Statement<'_>) -> bool {
     }
 }
 
+/// Whether it is a COMMIT or ROLLBACK with `RELEASE`, behind which servers close the connection.
+pub(super) fn releases(statement: &Statement<'_>) -> bool {
+    let mut is_refused = false;
+    statement.transaction_end().is_some()
+        && mentions(statement.text(), b"RELEASE")
+        && words(statement).any(|word| {
+            let found = word.eq_ignore_ascii_case(b"RELEASE") && !is_refused;
+            is_refused = word.eq_ignore_ascii_case(b"NO");
+            found
+        })
+}
+
 /// What the statement puts an end to.
 pub(super) fn ending(statement: &Statement<'_>, asks: bool) -> Ending {
     let starts = |expected: [&str; 2]| {
