@@ -9,6 +9,7 @@ mod memory;
 mod preferred;
 mod replicas;
 mod sight;
+mod source;
 mod supposed;
 mod why;
 
@@ -18,7 +19,8 @@ pub use claims::Claim;
 pub use memory::RoleMemory;
 pub use preferred::NotPreferred;
 pub use shardwright_vocabulary::{ServerName, Supposition};
-pub use sight::{GaleraSight, GroupSight, LastLag, ServerSight, Sight, Source};
+pub use sight::{GaleraSight, GroupSight, ServerSight, Sight};
+pub use source::{LastLag, Source};
 pub use why::Why;
 
 use crate::{

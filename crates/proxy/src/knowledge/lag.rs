@@ -27,6 +27,10 @@ impl LagMemory {
             return;
         }
         let ago = |at: Instant| millis(now.saturating_duration_since(at));
+        if sight.source == Source::Running && sight.lag_ms.is_none() && !sight.is_lag_rounded {
+            // A heartbeat that cannot be read says nothing.
+            return;
+        }
         if sight.source != Source::Running || sight.lag_ms.is_none() {
             self.doubts = LOOKS;
             sight.last_lag = self.last.map(|(lag_ms, at)| LastLag {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use mysql::Conn;
 use mysql::prelude::Queryable;
 use shardwright_rules::Role;
-use shardwright_testkit::{ClientOptions, MariaDb, connect, eventually};
+use shardwright_testkit::{ClientOptions, MariaDb, connect, eventually, poll_until};
 
 use crate::support::{PASSWORD, PATIENCE, Setup, TestProxy, USER, create_users, heavy, member, start, value};
 
@@ -169,7 +169,7 @@ fn reads_that_take_long_leave_room_for_writes() {
     let server = server(&[FEW]);
     let proxy = in_front_of(&server, 2);
     thread::scope(|scope| {
-        let read = || proxy.connect(None).query_drop("SELECT SLEEP(2)").unwrap();
+        let read = || proxy.connect(None).query_drop("SELECT SLEEP(60)").unwrap();
         let reads: Vec<_> = (0..2 * ALL_OF_FEW).map(|_| scope.spawn(read)).collect();
         let mut admin = proxy.admin();
         let used = "SELECT ConnUsed FROM stats_mysql_connection_pool WHERE hostgroup = 10";
@@ -182,7 +182,24 @@ fn reads_that_take_long_leave_room_for_writes() {
             reads.iter().all(|read| !read.is_finished()),
             "the write waited for a read"
         );
+        let ended = eventually_ended(&server, || reads.iter().all(|read| read.is_finished()));
+        assert!(ended, "reads that were ended go on");
     });
+}
+
+/// Ends whatever sleeps on the server until this is so.
+fn eventually_ended(server: &MariaDb, mut is_so: impl FnMut() -> bool) -> bool {
+    let ended = poll_until(PATIENCE, || {
+        let sleeping = server
+            .run("SELECT ID FROM information_schema.PROCESSLIST WHERE INFO LIKE 'SELECT SLEEP%'")
+            .unwrap();
+        for id in sleeping.into_iter().filter_map(|row| row[0].clone()) {
+            // It may have ended by itself.
+            let _ended = server.run(format!("KILL QUERY {id}"));
+        }
+        is_so().then_some(())
+    });
+    ended.is_ok()
 }
 
 #[test]

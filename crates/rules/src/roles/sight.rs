@@ -1,8 +1,7 @@
 //! What a monitor knows of a server.
 
-use serde::{Deserialize, Serialize};
-
 use super::Why;
+use super::source::{LastLag, Source};
 
 /// What a monitor knows of a server.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -43,32 +42,6 @@ pub struct ServerSight {
     pub galera: Option<GaleraSight>,
     /// Its state in a replication group.
     pub group: Option<GroupSight>,
-}
-
-/// How far a server was behind when it last said so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct LastLag {
-    /// By how much, ms.
-    pub lag_ms: u64,
-    /// How long ago, ms.
-    pub ago_ms: u64,
-}
-
-/// From where a server replicates.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Source {
-    /// It does not say.
-    #[default]
-    Unknown,
-    /// From nowhere.
-    None,
-    /// It was told to stop.
-    Stopped,
-    /// It does not reach its source.
-    Connecting,
-    /// It is connected to its source.
-    Running,
 }
 
 /// The state of a server in a Galera cluster.

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::Source;
+use super::source::Source;
 use crate::{Address, MemberStatus, Words};
 
 /// Why a server takes no statements of a role.

@@ -13,4 +13,5 @@ mod regulated;
 mod roles;
 mod shard_maps;
 mod trust;
+mod unknown_lag;
 mod watched;

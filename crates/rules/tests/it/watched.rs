@@ -9,7 +9,7 @@ use shardwright_rules::roles::{
 };
 use shardwright_rules::{
     Candidate, Cluster, ClusterKind, Configuration, EngineId, Failback, Group, Hostgroup, HostgroupId,
-    Member, MemberStatus, ReadOnlyCheck, Role, RolesBy, ServerTls, UnknownLag, WriterServesReads,
+    Member, MemberStatus, ReadOnlyCheck, Role, RolesBy, ServerTls, WriterServesReads,
 };
 
 fn configuration(kind: ClusterKind, serves: WriterServesReads, servers: &[&str]) -> Configuration {
@@ -57,7 +57,7 @@ fn configuration(kind: ClusterKind, serves: WriterServesReads, servers: &[&str])
     }
 }
 
-fn replication() -> Configuration {
+pub(crate) fn replication() -> Configuration {
     let kind = ClusterKind::Replication {
         read_only_check: ReadOnlyCheck::ReadOnly,
     };
@@ -88,22 +88,23 @@ fn sight(word: &str) -> Sight {
             ..ServerSight::default()
         }))
     };
+    let seen = |sight| Sight::Seen(Box::new(sight));
     let silent = |source, lag_ms, ago_ms| {
-        Sight::Seen(Box::new(ServerSight {
+        seen(ServerSight {
             is_read_only: Some(true),
             source,
             last_lag: Some(LastLag { lag_ms, ago_ms }),
             ..ServerSight::default()
-        }))
+        })
     };
     let rounded = |lag_ms| {
-        Sight::Seen(Box::new(ServerSight {
+        seen(ServerSight {
             is_read_only: Some(true),
             source: Source::Running,
             lag_ms: Some(lag_ms),
             is_lag_rounded: true,
             ..ServerSight::default()
-        }))
+        })
     };
     let synced = GaleraSight::synced();
     let galera = |is_read_only, galera| {
@@ -199,7 +200,7 @@ fn told(roles: Option<&Roles>) -> String {
 }
 
 /// What becomes of the roles as the servers change; each line is what was seen, one word for each server.
-fn story(configuration: &Configuration, lines: &[&str]) -> String {
+pub(crate) fn story(configuration: &Configuration, lines: &[&str]) -> String {
     let watched = WatchedCluster::of(configuration, &configuration.clusters[0]).unwrap();
     let mut memory = RoleMemory::default();
     let tell = |line: &&str| {
@@ -266,39 +267,6 @@ fn replicas_that_lag_or_do_not_say_so_answer_no_reads() {
     rw ro9 ro?         writes: db1; reads: (db1)
     rw ro down         writes: db1; reads: (db1) db2
     down ro9 ro9       writes: nobody; reads: nobody
-    ");
-}
-
-#[test]
-fn a_lag_that_nobody_knows_counts_from_where_it_was() {
-    let lines = &[
-        "rw ro ro",
-        "rw halt2 halt2+",
-        "rw cut2 ro?",
-        "rw ro4s ro5s",
-        "down halt2 halt2+",
-        "down cut2 cut9",
-        "down ro? ro",
-    ];
-    insta::assert_snapshot!(story(&replication(), lines), @r"
-    rw ro ro           writes: db1; reads: (db1) db2 db3
-    rw halt2 halt2+    writes: db1; reads: (db1) db2
-    rw cut2 ro?        writes: db1; reads: (db1)
-    rw ro4s ro5s       writes: db1; reads: (db1) db2
-    down halt2 halt2+  writes: nobody; reads: db2
-    down cut2 cut9     writes: nobody; reads: db2
-    down ro? ro        writes: nobody; reads: db2 db3
-    ");
-    let mut refusing = replication();
-    refusing.clusters[0].on_unknown = UnknownLag::Refuse;
-    insta::assert_snapshot!(story(&refusing, lines), @r"
-    rw ro ro           writes: db1; reads: (db1) db2 db3
-    rw halt2 halt2+    writes: db1; reads: (db1) db2
-    rw cut2 ro?        writes: db1; reads: (db1)
-    rw ro4s ro5s       writes: db1; reads: (db1) db2
-    down halt2 halt2+  writes: nobody; reads: db2
-    down cut2 cut9     writes: nobody; reads: nobody
-    down ro? ro        writes: nobody; reads: db3
     ");
 }
 
