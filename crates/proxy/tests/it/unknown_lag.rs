@@ -62,9 +62,12 @@ fn replicas_of_a_writer_that_is_gone_read_on_or_not_as_the_cluster_says() {
     }
 }
 
+/// The age of the newest row, ms.
+const AGE: &str = "CAST(TIMESTAMPDIFF(MICROSECOND, MAX(at), NOW(6)) DIV 1000 AS UNSIGNED) FROM lag.beats";
+
 /// The age of the newest row that a read finds, ms, where it reads from the replica.
 fn age_ms(client: &mut Conn) -> Option<u64> {
-    let sql = "SELECT /* read */ @@server_id, CAST(TIMESTAMPDIFF(MICROSECOND, MAX(at), NOW(6)) DIV 1000 AS UNSIGNED) FROM lag.beats";
+    let sql = format!("SELECT /* read */ @@server_id, {AGE}");
     let (server, age): (u32, Option<u64>) = client.query_first(sql).unwrap().unwrap();
     age.filter(|_| server == 2)
 }
@@ -87,39 +90,38 @@ fn rows_are_never_older_than_the_limit() {
         reads_on(&mut client, &["2"])
     });
     let mut admin = proxy.admin();
-    // One look of the monitor, and the beat before.
-    let most_ms = LIMIT_MS + 1_000;
-    for round in 0..2 {
-        replica.run("STOP SLAVE").unwrap();
-        let mut read_on_replica = 0;
-        let refused = poll_until(PATIENCE, || {
-            beat();
-            match age_ms(&mut client) {
-                Some(age) => {
-                    assert!(age <= most_ms, "round {round}: {age} ms");
-                    read_on_replica += 1;
-                    None
-                }
-                None => Some(()),
+    // One look of the monitor, which a busy machine may delay; far less than the replica lacks when it goes on.
+    let (most_ms, lacking_ms) = (LIMIT_MS + 3_000, 3 * LIMIT_MS);
+    replica.run("STOP SLAVE").unwrap();
+    let mut read_on_replica = 0;
+    let refused = poll_until(PATIENCE, || {
+        beat();
+        match age_ms(&mut client) {
+            Some(age) => {
+                assert!(age <= most_ms, "{age} ms");
+                read_on_replica += 1;
+                None
             }
-        });
-        assert!(refused.is_ok() && read_on_replica > 0, "{read_on_replica}");
-        let why = told(&mut admin, "a2", "reads");
-        assert!(
-            why.contains("its limit is 3 s, its replication is stopped"),
-            "{why}"
-        );
-        // What it lacks takes a while to come.
-        for _ in 0..200 {
-            beat();
+            None => Some(()),
         }
-        replica.run("START SLAVE").unwrap();
-        let back = poll_until(PATIENCE, || {
-            beat();
-            let age = age_ms(&mut client)?;
-            assert!(age <= most_ms, "round {round}, started again: {age} ms");
-            Some(())
-        });
-        assert!(back.is_ok());
-    }
+    });
+    assert!(refused.is_ok() && read_on_replica > 0, "{read_on_replica}");
+    let why = told(&mut admin, "a2", "reads");
+    assert!(
+        why.contains("its limit is 3 s, its replication is stopped"),
+        "{why}"
+    );
+    eventually(PATIENCE, || {
+        beat();
+        let age = replica.run(format!("SELECT {AGE}")).unwrap()[0][0].clone();
+        age.is_some_and(|age| age.parse::<u64>().unwrap() > lacking_ms)
+    });
+    replica.run("START SLAVE").unwrap();
+    let back = poll_until(PATIENCE, || {
+        beat();
+        let age = age_ms(&mut client)?;
+        assert!(age <= most_ms, "started again: {age} ms");
+        Some(())
+    });
+    assert!(back.is_ok());
 }
