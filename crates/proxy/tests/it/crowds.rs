@@ -126,14 +126,16 @@ fn silent_clients() {
     std::io::stdin().read_to_end(&mut until_the_end).unwrap();
 }
 
-/// Has everybody answered, each within a second.
+/// Has everybody answered: within a second or two on a machine of its own, and long before a silent login's time is over on one
+/// that others use.
 fn answers_soon(proxy: &TestProxy, what: &str) {
     let timed = |name: &str, ask: &dyn Fn() -> bool| {
         let began = Instant::now();
         // A client that comes while all others are younger than their time is told to come again.
         eventually(PATIENCE, ask);
         let took = began.elapsed();
-        assert!(took < 2 * SOON, "{what}: {name} after {took:?}");
+        let most = if is_full_size() { 2 * SOON } else { 8 * SOON };
+        assert!(took < most, "{what}: {name} after {took:?}");
     };
     timed("a login", &|| proxy.try_connect(USER, PASSWORD, None).is_ok());
     timed("the admin port", &|| {
