@@ -13,7 +13,7 @@ impl Session {
         let mut status = StatusFlags::empty();
         status.set(StatusFlags::SERVER_STATUS_AUTOCOMMIT, self.settings.autocommit);
         status.set(StatusFlags::SERVER_STATUS_IN_TRANS, self.is_in_transaction());
-        status | self.pending.status(self.is_mariadb()) | self.settings.mode_told
+        status | self.flags_of_transaction() | self.settings.mode_told
     }
 
     /// An OK to a statement.

@@ -142,13 +142,8 @@ impl Session {
 
     /// What the client is told of a transaction that was begun and that no server knows of yet, or that is open on another
     /// connection than that of the statement.
-    fn flags_of_transaction(&self) -> StatusFlags {
-        let mut flags = self.pending.status(self.is_mariadb());
-        flags.set(
-            StatusFlags::SERVER_STATUS_IN_TRANS,
-            !self.pending.is_empty() || self.held.transaction().is_some(),
-        );
-        flags
+    pub(super) fn flags_of_transaction(&self) -> StatusFlags {
+        self.pending.status(self.is_mariadb()) | self.held.status_of_transaction()
     }
 
     /// How long a statement may take; the user's own limit holds for all of them.

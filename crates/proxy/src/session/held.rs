@@ -5,7 +5,7 @@ use std::task::Context;
 use std::time::{Duration, Instant};
 
 use shardwright_rules::{HostgroupId, Transaction};
-use shardwright_wire::Command;
+use shardwright_wire::{Command, StatusFlags};
 
 use super::holds::Holds;
 use crate::backend::Backend;
@@ -100,6 +100,20 @@ impl HeldConnections {
     pub(super) fn transaction(&self) -> Option<Transaction> {
         let mut hostgroups = self.hostgroups_with(Holds::IN_TRANSACTION);
         hostgroups.next().map(|hostgroup| Transaction { hostgroup })
+    }
+
+    /// What the status of its server says of the open transaction.
+    pub(super) fn status_of_transaction(&self) -> StatusFlags {
+        let of_transaction =
+            StatusFlags::SERVER_STATUS_IN_TRANS | StatusFlags::SERVER_STATUS_IN_TRANS_READONLY;
+        let is_open = |held: &&Held| held.holds.intersects(Holds::IN_TRANSACTION);
+        self.connections
+            .iter()
+            .find(is_open)
+            .map_or(StatusFlags::empty(), |held| {
+                let said = held.backend.scanner.outcome().status;
+                said.unwrap_or(StatusFlags::SERVER_STATUS_IN_TRANS) & of_transaction
+            })
     }
 
     /// Hostgroups whose connections are held for one of these reasons.
