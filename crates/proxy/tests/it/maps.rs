@@ -238,6 +238,36 @@ fn what_waits_and_fails_does_not_end_the_session() {
     client.query_drop("ROLLBACK").unwrap();
 }
 
+/// Whoever commits so has the connection closed behind the OK, as at a server.
+#[test]
+fn a_commit_with_release_closes_the_connection() {
+    let proxy = tenants("maps_release");
+    let update = "UPDATE /* tenant=2 */ t SET who = who + 1";
+    for (statements, goes_on) in [
+        (&["BEGIN", "COMMIT RELEASE"][..], false),
+        (&["BEGIN", update, "COMMIT RELEASE"], false),
+        (&["BEGIN", update, "ROLLBACK AND NO CHAIN RELEASE"], false),
+        (&["BEGIN", update, "COMMIT NO RELEASE"], true),
+        (
+            &["SET completion_type=2", "/* tenant=2 */ BEGIN", update, "COMMIT"],
+            false,
+        ),
+    ] {
+        let mut client = proxy.connect(Some("maps_release"));
+        for sql in statements {
+            client
+                .query_drop(sql)
+                .unwrap_or_else(|error| panic!("{sql}: {error}"));
+        }
+        assert_eq!(client.query_drop("SELECT 1").is_ok(), goes_on, "{statements:?}");
+        // The server's connection is nobody's.
+        let mut other = proxy.connect(Some("maps_release"));
+        for _ in 0..5 {
+            value(&mut other, "SELECT /* tenant=2 */ who FROM t");
+        }
+    }
+}
+
 #[test]
 fn the_schema_that_a_session_is_in_is_the_logical_one() {
     let proxy = tenants("maps_database");
