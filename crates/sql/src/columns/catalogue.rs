@@ -4,7 +4,7 @@ use std::ops::ControlFlow;
 
 use sqlparser::ast::{ObjectName, Query, Visit, Visitor};
 
-use super::common_tables::CommonTables;
+use super::common_tables::{CommonTables, parts_of};
 use crate::class::StatementClass;
 use crate::lex::LexMode;
 use crate::parse::Reading;
@@ -79,12 +79,7 @@ impl Visitor for Names {
     }
 
     fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
-        let parts: Option<Vec<&str>> = name
-            .0
-            .iter()
-            .map(|part| part.as_ident().map(|ident| ident.value.as_str()))
-            .collect();
-        match parts.as_deref() {
+        match parts_of(name).as_deref() {
             Some([table]) if table.eq_ignore_ascii_case("dual") => {}
             Some([table]) if self.common.is_one(table) == Ok(true) => {}
             Some([schema, _]) if is_catalogue(schema) => self.catalogue = true,

@@ -4,9 +4,17 @@
 //! expression it is one only under RECURSIVE; else it is the table that the name means outside:
 //! `WITH t AS (SELECT * FROM t WHERE …) SELECT * FROM t` reads the table `t` once.
 
-use sqlparser::ast::Query;
+use sqlparser::ast::{ObjectName, Query};
 
 use crate::parse::same_but_for_case;
+
+/// The parts of a table's name, the schema first; `None` where one is no name.
+pub(super) fn parts_of(name: &ObjectName) -> Option<Vec<&str>> {
+    let parts = name.0.iter();
+    parts
+        .map(|part| part.as_ident().map(|ident| ident.value.as_str()))
+        .collect()
+}
 
 /// The queries around the place that is looked at, the innermost last.
 #[derive(Default)]

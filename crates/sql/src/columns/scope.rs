@@ -8,7 +8,7 @@ use sqlparser::ast::{
     Update, Visit, Visitor,
 };
 
-use super::common_tables::CommonTables;
+use super::common_tables::{CommonTables, parts_of};
 use super::pins::Pin;
 use super::tables::{Side, Table, Tables};
 use super::{ColumnQuestion, InShards};
@@ -364,14 +364,10 @@ impl Surveyor<'_> {
     }
 
     fn table(&mut self, name: &ObjectName, alias: Option<String>, nullable: bool, scope: &mut Scope<'_>) {
-        let parts: Vec<&str> = name
-            .0
-            .iter()
-            .filter_map(|part| Some(part.as_ident()?.value.as_str()))
-            .collect();
-        let (schema, table) = match (name.0.len(), parts.as_slice()) {
-            (1, [table]) => (None, *table),
-            (2, [schema, table]) => (Some(*schema), *table),
+        let parts = parts_of(name);
+        let (schema, table) = match parts.as_deref() {
+            Some([table]) => (None, *table),
+            Some([schema, table]) => (Some(*schema), *table),
             _ => return self.problem("the name of a table is not followed"),
         };
         if schema.is_none() && table.eq_ignore_ascii_case("dual") {

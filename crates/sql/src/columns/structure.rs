@@ -8,7 +8,7 @@ use sqlparser::ast::{ObjectName, Query, SetExpr, Statement, Visit, Visitor};
 
 use super::ColumnQuestion;
 use super::calls::check_tokens;
-use super::common_tables::CommonTables;
+use super::common_tables::{CommonTables, parts_of};
 use crate::class::{ReadHazards, Shape, StatementClass};
 use crate::parse::Reading;
 
@@ -94,12 +94,7 @@ impl Visitor for Names {
     }
 
     fn pre_visit_relation(&mut self, name: &ObjectName) -> ControlFlow<()> {
-        let parts: Option<Vec<&str>> = name
-            .0
-            .iter()
-            .map(|part| part.as_ident().map(|ident| ident.value.as_str()))
-            .collect();
-        let is_nobodys = match parts.as_deref() {
+        let is_nobodys = match parts_of(name).as_deref() {
             Some([table]) => {
                 self.is_inside || table.eq_ignore_ascii_case("dual") || self.common.is_one(table) == Ok(true)
             }
