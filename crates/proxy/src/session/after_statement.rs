@@ -120,10 +120,7 @@ impl Session {
             return Err(End::Closed);
         }
         answered.own = held.backend.own;
-        match self.learn(held, routed, traffic, answered)? {
-            Some(rest) => rest.await,
-            None => Ok(Relayed::Done),
-        }
+        self.learn_whole(held, routed, traffic, answered).await
     }
 
     /// An error says nothing of the transaction: the server is asked.
@@ -138,6 +135,17 @@ impl Session {
             Ok(status) => answered.status = status,
             Err(error) => return Err(self.broken_after(&error)),
         }
+        self.learn_whole(held, routed, traffic, answered).await
+    }
+
+    /// [`Session::learn`], and what that leaves to do.
+    async fn learn_whole(
+        &mut self,
+        held: Held,
+        routed: &RoutedStatement<'_>,
+        traffic: Traffic,
+        answered: Answered,
+    ) -> Flow<Relayed> {
         match self.learn(held, routed, traffic, answered)? {
             Some(rest) => rest.await,
             None => Ok(Relayed::Done),

@@ -143,7 +143,11 @@ impl Session {
     /// What the client is told of a transaction that was begun and that no server knows of yet, or that is open on another
     /// connection than that of the statement.
     pub(super) fn flags_of_transaction(&self) -> StatusFlags {
-        self.pending.status(self.is_mariadb()) | self.held.status_of_transaction()
+        let of_waiting = match self.pending.is_empty() {
+            true => StatusFlags::empty(),
+            false => self.pending.status(self.is_mariadb()),
+        };
+        of_waiting | self.held.status_of_transaction()
     }
 
     /// How long a statement may take; the user's own limit holds for all of them.
