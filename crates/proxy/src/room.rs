@@ -2,7 +2,7 @@
 //!
 //! The idea: a server has one limit for everybody, so its connections are counted in one place for all workers, hostgroups and
 //! users. Three limits hold: that of the member (`max_connections` of the topology), that of the server, and that of an account. The
-//! last two are learned: a login asks for `@@max_connections`, and a refusal (1040, 1203, 1226) says that what is open now is all that
+//! last two are learned: a login asks for `@@max_connections`, the first before any other is tried, and a refusal (1040, 1203, 1226) says that what is open now is all that
 //! can be had. A limit that was learned from a refusal is tried again as long as somebody waits, one connection at a time.
 //!
 //! A tenth of the member's and of the server's limit is kept for statements that write, where the server takes writes. A few of the
@@ -134,7 +134,7 @@ impl Room {
 
     /// The server says how many connections it has for everybody. `server` tells servers at the same address apart.
     pub(crate) fn learn(&self, max_connections: usize, server: u64) {
-        self.change(|places| places.server.learn(max_connections, server));
+        self.change(|places| places.learn(max_connections, server));
     }
 
     /// Whether the server takes writes of this proxy.

@@ -1,7 +1,7 @@
 //! Who has the places of a room, and who may have one.
 
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
 
@@ -12,10 +12,26 @@ use super::{Limited, Request};
 /// Of those that wait, how many are looked at to learn whether a connection is wanted elsewhere.
 const FRONT: usize = 8;
 
+/// How long the first login keeps the others waiting, at most: a server that hangs is nobody's to wait for in turn.
+const FIRST_LOGIN: Duration = Duration::from_millis(250);
+
+/// What is known of the server's limit.
+#[derive(Clone, Copy, Debug, Default)]
+enum Known {
+    /// Nobody has asked.
+    #[default]
+    Nothing,
+    /// The first login asks since then.
+    Asked(Instant),
+    /// What it says, if it does.
+    Word,
+}
+
 /// The places of a room.
 #[derive(Debug, Default)]
 pub(super) struct Places {
     pub(super) server: Limit,
+    known: Known,
     pub(super) queue: Queue,
     /// The server takes writes of this proxy.
     pub(super) takes_writes: bool,
@@ -34,7 +50,7 @@ impl Places {
         if self.open_to(request.member) >= request.most - kept {
             return Some(Limited::Member);
         }
-        if !self.server.has_room(has_reserve) {
+        if matches!(self.known, Known::Asked(_)) || !self.server.has_room(has_reserve) {
             return Some(Limited::Server);
         }
         let account = self.accounts.get(&request.user);
@@ -75,6 +91,9 @@ impl Places {
 
     pub(super) fn add(&mut self, request: &Request) {
         self.server.open += 1;
+        if matches!(self.known, Known::Nothing) {
+            self.known = Known::Asked(Instant::now());
+        }
         *self.members.entry(request.member).or_default() += 1;
         if !self.accounts.contains_key(&request.user) {
             self.accounts.insert(request.user.clone(), Limit::default());
@@ -86,6 +105,7 @@ impl Places {
 
     pub(super) fn remove(&mut self, member: u64, user: &str) {
         self.server.open -= 1;
+        self.known = Known::Word;
         if let Some(open) = self.members.get_mut(&member) {
             *open -= 1;
             if *open == 0 {
@@ -101,6 +121,7 @@ impl Places {
     }
 
     pub(super) fn opened(&mut self, user: &str) {
+        self.known = Known::Word;
         self.server.opened();
         // As one was taken, the next may be, too.
         if self.server.is_learned() {
@@ -149,7 +170,16 @@ impl Places {
         }
     }
 
+    /// The server says how many connections it has.
+    pub(super) fn learn(&mut self, max_connections: usize, server: u64) {
+        self.known = Known::Word;
+        self.server.learn(max_connections, server);
+    }
+
     pub(super) fn retry(&mut self, now: Instant) {
+        if matches!(self.known, Known::Asked(since) if now.saturating_duration_since(since) >= FIRST_LOGIN) {
+            self.known = Known::Word;
+        }
         if self.server.is_due(now) {
             self.server.tried(now);
             self.raise_server();

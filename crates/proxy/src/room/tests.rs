@@ -24,6 +24,13 @@ fn write() -> Request {
     request("other", false)
 }
 
+/// The room of a server that does not say how many connections it has.
+fn silent() -> Arc<Room> {
+    let room = Arc::new(Room::default());
+    drop(room.enter(&write()).unwrap());
+    room
+}
+
 /// Places until there are no more, and the limit that is reached.
 fn fill(room: &Arc<Room>, request: &Request) -> (Vec<Place>, Limited) {
     let mut places = Vec::new();
@@ -63,8 +70,46 @@ fn a_tenth_is_kept_for_writes_and_some_for_others() {
 }
 
 #[test]
-fn the_limit_of_a_member_is_its_own() {
+fn the_first_login_says_how_many_there_may_be() {
+    let ends: [(fn(Place), _); 3] = [
+        (
+            |first| {
+                first.room.learn(11, 1);
+                drop(first);
+            },
+            9,
+        ),
+        (|first| first.opened(), 20),
+        (drop, 20),
+    ];
+    for (end, most) in ends {
+        let room = Arc::new(Room::default());
+        room.takes_writes(true);
+        let now = Instant::now();
+        let first = room.enter(&read()).unwrap();
+        let mut turns: Vec<Turn> = (0..20).map(|_| room.wait(read(), now)).collect();
+        assert!(turns.iter_mut().all(|turn| has_come(turn).is_none()));
+        end(first);
+        let places: Vec<Place> = turns.iter_mut().filter_map(has_come).collect();
+        assert_eq!(places.len(), most);
+    }
+}
+
+#[test]
+fn a_first_login_that_hangs_is_waited_for_a_moment() {
     let room = Arc::new(Room::default());
+    let now = Instant::now();
+    let _hangs = room.enter(&read()).unwrap();
+    assert_eq!(room.limited(&write()), Some(Limited::Server));
+    let mut turn = room.wait(write(), now);
+    assert!(has_come(&mut turn).is_none());
+    room.retry(now + Duration::from_secs(2));
+    assert!(has_come(&mut turn).is_some());
+}
+
+#[test]
+fn the_limit_of_a_member_is_its_own() {
+    let room = silent();
     let few = Request { most: 20, ..read() };
     let (_first, limited) = fill(&room, &few);
     assert_eq!((room.open_to(MEMBER), limited), (20, Limited::Member));
@@ -87,7 +132,7 @@ fn the_limit_of_a_member_is_its_own() {
 
 #[test]
 fn a_refusal_says_how_many_there_may_be_until_it_is_tried_again() {
-    let room = Arc::new(Room::default());
+    let room = silent();
     let now = Instant::now();
     let kept: Vec<Place> = (0..3).map(|_| room.enter(&write()).unwrap()).collect();
     let refused = room.enter(&write()).unwrap();
@@ -118,7 +163,7 @@ fn a_refusal_says_how_many_there_may_be_until_it_is_tried_again() {
 
 #[test]
 fn the_limit_of_an_account_stops_nobody_else() {
-    let room = Arc::new(Room::default());
+    let room = silent();
     let now = Instant::now();
     let first = room.enter(&read()).unwrap();
     let refused = room.enter(&read()).unwrap();
