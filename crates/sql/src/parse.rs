@@ -3,6 +3,7 @@
 //! Positions in the tree are byte offsets: every token stands on line 1 in column offset + 1.
 
 mod grouped_tables;
+mod locks;
 mod modifiers;
 
 use std::rc::Rc;
@@ -195,7 +196,7 @@ impl<'a> Reading<'a> {
         }
     }
 
-    /// The tokens as the parser knows them. It does not know LOCK IN SHARE MODE, INTO @a, `a MOD b`, SOUNDS LIKE, tables in
+    /// The tokens as the parser knows them. It does not know some lock clauses, INTO @a, `a MOD b`, SOUNDS LIKE, tables in
     /// parentheses, and `UPDATE a, b`; it takes modifiers such as IGNORE for names. What is left out says nothing about rows.
     fn tree_tokens(&self) -> Result<Vec<TokenWithSpan>, String> {
         let mut tree = Vec::with_capacity(self.tokens.len());
@@ -214,13 +215,8 @@ impl<'a> Reading<'a> {
                 _ => {}
             }
             is_before_set &= !(depth == 0 && self.is_word(at, "SET"));
-            let words = ["LOCK", "IN", "SHARE", "MODE"];
-            if words
-                .iter()
-                .enumerate()
-                .all(|(index, word)| self.is_word(at + index, word))
-            {
-                at += words.len();
+            if let Some(behind) = self.behind_lock(at) {
+                at = behind;
                 continue;
             }
             if self.is_sounds_like(at) {

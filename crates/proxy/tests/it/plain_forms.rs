@@ -163,6 +163,12 @@ const FORMS: &[&str] = &[
     "SELECT id FROM t WHERE tenant_id=1 ORDER BY id LIMIT 1, 1",
     "SELECT id FROM t WHERE tenant_id=1 ORDER BY id FOR UPDATE",
     "SELECT id FROM t WHERE tenant_id=1 ORDER BY id LOCK IN SHARE MODE",
+    "SELECT id FROM t WHERE tenant_id=1 ORDER BY id LOCK IN SHARE MODE WAIT 5",
+    "SELECT id FROM t WHERE tenant_id=1 ORDER BY id LOCK IN SHARE MODE NOWAIT",
+    "SELECT id FROM t WHERE tenant_id=1 ORDER BY id LOCK IN SHARE MODE SKIP LOCKED",
+    "SELECT id FROM t WHERE tenant_id=1 ORDER BY id FOR UPDATE WAIT 5",
+    "SELECT id FROM t WHERE tenant_id=1 ORDER BY id FOR UPDATE NOWAIT",
+    "SELECT id FROM t WHERE tenant_id=1 ORDER BY id FOR UPDATE SKIP LOCKED",
     "SELECT id FROM t WHERE tenant_id=1 AND id=1 INTO @q ;; SELECT @q",
     "SELECT id, s INTO @q, @r FROM t WHERE tenant_id=1 AND id=1 ;; SELECT @q, @r ;; SELECT @q + 1",
     "SET @a = 0 ;; SELECT @a:=@a+1 FROM t WHERE tenant_id=1",
@@ -222,7 +228,9 @@ const FORMS: &[&str] = &[
 ];
 
 /// Forms that only MariaDB reads.
-const MARIADB: [&str; 6] = [
+const MARIADB: [&str; 8] = [
+    "LOCK IN SHARE MODE ",
+    " WAIT ",
     "RETURNING",
     "SET STATEMENT",
     "DELETE LOW_PRIORITY QUICK IGNORE",
