@@ -128,8 +128,7 @@ impl Alignment<'_> {
 
     /// Whether a reset that goes ahead of the statement is all that it takes to forget another session.
     fn can_reset_ahead(&self, backend: &Backend) -> bool {
-        !self.requirements.user_variables
-            && !self.requirements.asks()
+        !self.requirements.may_find_counts()
             && !backend.has_insert_id()
             && !backend.may_outlast_reset
             && backend.idle_since.elapsed() < LIKELY_ALIVE
@@ -154,7 +153,7 @@ impl Alignment<'_> {
         }
         // From here on it has this session's state, whether a statement runs on it or not.
         backend.last_session = self.session;
-        if is_anothers && (self.requirements.user_variables || self.requirements.asks()) {
+        if is_anothers && self.requirements.may_find_counts() {
             // MariaDB's reset leaves FOUND_ROWS() and ROW_COUNT() as they were.
             run(backend, b"SELECT 1 LIMIT 0").await?;
         }

@@ -57,7 +57,7 @@ pub(super) struct Requirements {
     pub(super) insert_id: bool,
     /// It reads LAST_INSERT_ID().
     pub(super) asks_insert_id: bool,
-    /// It runs code that may read it, or user variables.
+    /// It runs code that may read it, user variables, or numbers of rows.
     pub(super) runs_unseen_code: bool,
     /// It may read `character_set_database`, which is that of the session's schema.
     pub(super) reads_schema_charset: bool,
@@ -112,6 +112,11 @@ impl Requirements {
     /// The named locks that the statement is about.
     pub(super) fn locks(&self) -> Option<&LockNames> {
         self.own.as_ref()?.locks.as_deref()
+    }
+
+    /// It may find numbers of rows that a statement before has left on the connection.
+    pub(super) fn may_find_counts(&self) -> bool {
+        self.user_variables || self.runs_unseen_code || self.asks()
     }
 
     /// It asks about the session's earlier statements.

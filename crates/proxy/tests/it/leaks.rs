@@ -162,6 +162,22 @@ fn what_hidden_code_has_set_is_not_seen() {
 }
 
 #[test]
+fn code_finds_no_number_of_another_sessions_rows() {
+    let name = schema("leaks_found");
+    server()
+        .run(format!(
+            "CREATE TABLE {name}.t (id INT); INSERT INTO {name}.t VALUES (1), (2), (3), (4), (5), (6), (7); \
+             CREATE PROCEDURE {name}.p() SELECT FOUND_ROWS(); \
+             CREATE FUNCTION {name}.f() RETURNS INT RETURN FOUND_ROWS()"
+        ))
+        .unwrap();
+    for asks in ["CALL p()", "SELECT f()", "SELECT f() FROM t LIMIT 1"] {
+        let seen = seen_after(&["SELECT * FROM t"], asks, Some(&name));
+        assert_eq!(seen, "0", "{asks}");
+    }
+}
+
+#[test]
 fn temporary_tables_and_named_statements_are_gone() {
     let name = schema("leaks_objects");
     let proxy = start(&one_connection());
