@@ -183,6 +183,8 @@ struct Session {
     statements: SessionStatements,
     /// When the last statement was answered, if a server has answered it.
     answered_at: Option<Instant>,
+    /// Its last statement was lost with its connection.
+    has_lost_connection: bool,
 }
 
 /// A client whose connection was accepted.
@@ -253,6 +255,7 @@ async fn begin(worker: Rc<Worker>, arrival: Arrival) -> Option<Session> {
         own_writes: OwnWrites::default(),
         statements: SessionStatements::default(),
         answered_at: None,
+        has_lost_connection: false,
         doom: None,
     };
     let welcomed = session.welcome(accepted.names_schema, accepted.seq).await;

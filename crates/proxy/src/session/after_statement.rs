@@ -48,6 +48,7 @@ impl Session {
             Broken::Killed { is_partial: false } => self.refuse_and_close(connection_killed(), seq).await,
             Broken::Backend { error, is_partial } => {
                 bump(&self.worker.counters.totals.backend_lost);
+                self.has_lost_connection = true;
                 let session = self.login.connection_id;
                 tracing::warn!(session, hostgroup = %held.hostgroup, %error, "a backend connection was lost");
                 if is_partial {
@@ -77,6 +78,7 @@ impl Session {
         traffic: Traffic,
     ) -> Flow<Option<Rest<'a>>> {
         self.answered_at = Some(traffic.ended);
+        self.has_lost_connection = false;
         self.count(&held, routed, traffic);
         self.note_table_change(routed.statement.shape());
         let outcome = held.backend.scanner.outcome();

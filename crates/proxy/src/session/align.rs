@@ -87,7 +87,8 @@ impl Alignment<'_> {
     /// was done. This is what most statements find.
     pub(super) fn adopt_at_once(&mut self, backend: &mut Backend) -> bool {
         let is_anothers = self.is_anothers(backend);
-        if self.requirements.asks() || (is_anothers && !self.can_reset_ahead(backend)) {
+        let is_checked = self.requirements.asks() || self.requirements.follows_loss;
+        if is_checked || (is_anothers && !self.can_reset_ahead(backend)) {
             return false;
         }
         let state = match is_anothers {
@@ -144,12 +145,15 @@ impl Alignment<'_> {
             self.hidden.taken_over(backend.serial);
             backend.save_insert_id().await?;
             // One that was idle for long may be lost, which is told before the statement is sent.
-            if backend.idle_since.elapsed() < LIKELY_ALIVE && !backend.may_outlast_reset {
+            let is_alive = backend.idle_since.elapsed() < LIKELY_ALIVE && !self.requirements.follows_loss;
+            if is_alive && !backend.may_outlast_reset {
                 backend.takes_any_autocommit = self.settings.is_fresh;
                 backend.reset_ahead();
             } else {
                 refused(backend.reset().await?.err())?;
             }
+        } else if self.requirements.follows_loss {
+            backend.exchange(Command::Ping).await?;
         }
         // From here on it has this session's state, whether a statement runs on it or not.
         backend.last_session = self.session;

@@ -270,3 +270,57 @@ fn a_kill_at_any_moment_runs_nothing_twice_or_with_anothers_settings() {
         "nothing of a session without autocommit is committed"
     );
 }
+
+/// A server that ends piece by piece: its connections of until then end when they are spoken to.
+fn ending(server: &MariaDb) -> (u16, Arc<AtomicBool>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (ends, address) = (Arc::new(AtomicBool::new(false)), server.address());
+    let told = ends.clone();
+    thread::spawn(move || {
+        for near in listener.incoming() {
+            let (near, far) = (near.unwrap(), TcpStream::connect(address).unwrap());
+            let ends = told.clone();
+            let is_new = ends.load(Ordering::SeqCst);
+            let (from, to) = (near.try_clone().unwrap(), far.try_clone().unwrap());
+            let end = near.try_clone().unwrap();
+            thread::spawn(move || {
+                pass_on(from, to, || {
+                    if !is_new && ends.load(Ordering::SeqCst) {
+                        end.shutdown(Shutdown::Both).unwrap();
+                    }
+                });
+            });
+            thread::spawn(move || pass_on(far, near, || {}));
+        }
+    });
+    (port, ends)
+}
+
+#[test]
+fn of_a_client_one_statement_is_lost_with_its_server() {
+    let (port, ends) = ending(server());
+    let setup = Setup {
+        port,
+        options: Box::new(|options| options.workers = Some(std::num::NonZeroUsize::MIN)),
+        ..Setup::default()
+    };
+    let (proxy, [name, _]) = two_schemas("hands_ending", &setup);
+    for is_own in [true, false] {
+        ends.store(false, Ordering::SeqCst);
+        let mut sessions: Vec<Conn> = (0..4).map(|_| proxy.connect(Some(&name))).collect();
+        for sql in ["BEGIN", "INSERT INTO t VALUES (1)", "COMMIT"] {
+            for session in &mut sessions {
+                session.query_drop(sql).unwrap();
+            }
+        }
+        let mut client = match is_own {
+            true => sessions.swap_remove(0),
+            false => proxy.connect(Some(&name)),
+        };
+        ends.store(true, Ordering::SeqCst);
+        assert_eq!(error(&mut client, "INSERT INTO t VALUES (2)").0, 2013);
+        client.query_drop("INSERT INTO t VALUES (3)").unwrap();
+        client.exec_drop("INSERT INTO t VALUES (?)", (4,)).unwrap();
+    }
+}
