@@ -34,55 +34,112 @@ impl PreparedText {
     }
 }
 
+/// The kinds of types that a statement was executed with, one for each parameter; empty: none yet.
+///
+/// MySQL resolves a parameter anew where a type does not fit the one before, and keeps that for what follows: behind a DOUBLE, an
+/// integer is compared as a DOUBLE (seen on 9.7.4). So each combination of kinds is a statement of its own, and what one
+/// session has bound changes no answer of another.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Bound(Vec<u8>);
+
+impl Bound {
+    /// Nothing is known of a parameter: it was NULL.
+    pub(crate) const ANY: u8 = 0;
+
+    pub(crate) fn of(kinds: impl Iterator<Item = u8>) -> Self {
+        Self(kinds.collect())
+    }
+
+    /// Whether these kinds can follow.
+    fn takes(&self, kinds: impl Iterator<Item = u8>) -> bool {
+        let mut pairs = self.0.iter().zip(kinds);
+        pairs.all(|(&bound, kind)| bound == kind || bound == Self::ANY || kind == Self::ANY)
+    }
+
+    fn add(&mut self, kinds: impl Iterator<Item = u8>) {
+        for (at, kind) in kinds.enumerate() {
+            match self.0.get_mut(at) {
+                Some(bound) if *bound == Self::ANY => *bound = kind,
+                Some(_) => {}
+                None => self.0.push(kind),
+            }
+        }
+    }
+}
+
 /// The prepared statements of one backend connection. They may have been prepared for any session: what a client
 /// sees is its session's numbers only.
 #[derive(Default)]
 pub(crate) struct BackendStatements {
-    by_text: FxHashMap<PreparedText, Prepared>,
+    by_text: FxHashMap<PreparedText, Vec<Prepared>>,
+    count: usize,
     clock: u64,
 }
 
-#[derive(Clone, Copy)]
 struct Prepared {
     id: u32,
+    bound: Bound,
     used: u64,
 }
 
 impl BackendStatements {
-    /// The server's number of this statement.
-    pub(crate) fn get(&mut self, text: &PreparedText) -> Option<u32> {
+    /// The server's number of a statement that is about to be executed with parameters of these kinds.
+    pub(crate) fn get(
+        &mut self,
+        text: &PreparedText,
+        kinds: impl Iterator<Item = u8> + Clone,
+    ) -> Option<u32> {
         self.clock += 1;
-        let prepared = self.by_text.get_mut(text)?;
+        let variants = self.by_text.get_mut(text)?;
+        let prepared = variants
+            .iter_mut()
+            .find(|prepared| prepared.bound.takes(kinds.clone()))?;
+        prepared.bound.add(kinds);
         prepared.used = self.clock;
         Some(prepared.id)
     }
 
     /// Forgets the statement with this number.
-    pub(crate) fn remove(&mut self, id: u32) -> Option<PreparedText> {
-        let text = self
-            .by_text
-            .iter()
-            .find(|(_, prepared)| prepared.id == id)?
-            .0
-            .clone();
-        self.by_text.remove(&text);
-        Some(text)
+    pub(crate) fn remove(&mut self, id: u32) -> Option<(PreparedText, Bound)> {
+        let has_it = |variants: &[Prepared]| variants.iter().position(|prepared| prepared.id == id);
+        let mut all = self.by_text.iter();
+        let (text, at) = all.find_map(|(text, variants)| Some((text.clone(), has_it(variants)?)))?;
+        let removed = self.take(&text, at)?;
+        Some((text, removed.bound))
     }
 
-    /// Remembers a statement; the number of one to close, when there are more than `limit`.
-    pub(crate) fn insert(&mut self, text: PreparedText, id: u32, limit: usize) -> Option<u32> {
+    /// Remembers a statement; the number of one to close: the former one of the same kinds, or the least recently used when there are
+    /// more than `limit`.
+    pub(crate) fn insert(&mut self, text: PreparedText, bound: Bound, id: u32, limit: usize) -> Option<u32> {
         self.clock += 1;
         let used = self.clock;
-        let replaced = self.by_text.insert(text, Prepared { id, used });
-        if replaced.is_some() || self.by_text.len() <= limit {
-            return replaced.map(|replaced| replaced.id);
+        let variants = self.by_text.entry(text).or_default();
+        if let Some(former) = variants.iter_mut().find(|prepared| prepared.bound == bound) {
+            former.used = used;
+            return Some(std::mem::replace(&mut former.id, id));
         }
-        let oldest = self
-            .by_text
-            .iter()
-            .min_by_key(|(_, prepared)| prepared.used)
-            .map(|(text, _)| text.clone())?;
-        self.by_text.remove(&oldest).map(|prepared| prepared.id)
+        variants.push(Prepared { id, bound, used });
+        self.count += 1;
+        if self.count <= limit {
+            return None;
+        }
+        let all = self.by_text.iter().flat_map(|(text, variants)| {
+            let variants = variants.iter().enumerate();
+            variants.map(move |(at, prepared)| (prepared.used, text, at))
+        });
+        let (_, oldest, at) = all.min_by_key(|(used, _, _)| *used)?;
+        let oldest = oldest.clone();
+        self.take(&oldest, at).map(|prepared| prepared.id)
+    }
+
+    fn take(&mut self, text: &PreparedText, at: usize) -> Option<Prepared> {
+        let variants = self.by_text.get_mut(text)?;
+        let taken = variants.remove(at);
+        if variants.is_empty() {
+            self.by_text.remove(text);
+        }
+        self.count -= 1;
+        Some(taken)
     }
 }
 
@@ -99,23 +156,61 @@ mod tests {
         )
     }
 
+    /// Of a statement without parameters.
+    const NO_KINDS: [u8; 0] = [];
+
+    fn get(statements: &mut BackendStatements, of: &PreparedText, kinds: &[u8]) -> Option<u32> {
+        statements.get(of, kinds.iter().copied())
+    }
+
+    fn insert(statements: &mut BackendStatements, of: PreparedText, id: u32, limit: usize) -> Option<u32> {
+        statements.insert(of, Bound::default(), id, limit)
+    }
+
     #[test]
     fn the_least_recently_used_is_closed() {
         let mut statements = BackendStatements::default();
-        assert_eq!(statements.insert(text("a", None), 1, 2), None);
-        assert_eq!(statements.insert(text("b", None), 2, 2), None);
-        assert_eq!(statements.get(&text("a", None)), Some(1));
-        assert_eq!(statements.insert(text("c", None), 3, 2), Some(2));
-        assert_eq!(statements.get(&text("b", None)), None);
-        assert_eq!(statements.get(&text("a", None)), Some(1));
+        assert_eq!(insert(&mut statements, text("a", None), 1, 2), None);
+        assert_eq!(insert(&mut statements, text("b", None), 2, 2), None);
+        assert_eq!(get(&mut statements, &text("a", None), &NO_KINDS), Some(1));
+        assert_eq!(insert(&mut statements, text("c", None), 3, 2), Some(2));
+        assert_eq!(get(&mut statements, &text("b", None), &NO_KINDS), None);
+        assert_eq!(get(&mut statements, &text("a", None), &NO_KINDS), Some(1));
+        assert_eq!(insert(&mut statements, text("a", None), 4, 2), Some(1));
+        assert_eq!(get(&mut statements, &text("c", None), &NO_KINDS), Some(3));
     }
 
     #[test]
     fn a_schema_makes_another_statement() {
         let mut statements = BackendStatements::default();
-        statements.insert(text("a", Some("one")), 1, 9);
-        assert_eq!(statements.get(&text("a", Some("two"))), None);
-        assert_eq!(statements.get(&text("a", None)), None);
-        assert_eq!(statements.get(&text("a", Some("one"))), Some(1));
+        insert(&mut statements, text("a", Some("one")), 1, 9);
+        assert_eq!(get(&mut statements, &text("a", Some("two")), &NO_KINDS), None);
+        assert_eq!(get(&mut statements, &text("a", None), &NO_KINDS), None);
+        assert_eq!(get(&mut statements, &text("a", Some("one")), &NO_KINDS), Some(1));
+    }
+
+    #[test]
+    fn other_kinds_of_types_make_another_statement() {
+        let mut statements = BackendStatements::default();
+        let a = text("a", None);
+        insert(&mut statements, a.clone(), 1, 2);
+        for (kinds, id) in [
+            ([1, Bound::ANY], Some(1)),
+            ([1, 2], Some(1)),
+            ([Bound::ANY, 2], Some(1)),
+            ([1, 3], None),
+            ([2, 2], None),
+        ] {
+            assert_eq!(get(&mut statements, &a, &kinds), id, "{kinds:?}");
+        }
+        assert_eq!(insert(&mut statements, a.clone(), 2, 2), None);
+        assert_eq!(get(&mut statements, &a, &[1, 3]), Some(2));
+        assert_eq!(get(&mut statements, &a, &[1, 2]), Some(1));
+        let (of, bound) = statements.remove(2).unwrap();
+        assert_eq!(get(&mut statements, &a, &[1, 3]), None);
+        statements.insert(of, bound, 2, 2);
+        assert_eq!(get(&mut statements, &a, &[1, 3]), Some(2));
+        assert_eq!(insert(&mut statements, a.clone(), 3, 2), Some(1), "the oldest");
+        assert_eq!(insert(&mut statements, a, 4, 2), Some(3), "not executed yet");
     }
 }

@@ -38,6 +38,7 @@ mod assumed;
 mod autocommit;
 mod bodies;
 mod bound_keys;
+mod bound_kinds;
 mod bound_text;
 mod call_arguments;
 mod causal_reads;

@@ -2,7 +2,7 @@
 
 use shardwright_rules::HostgroupId;
 
-use crate::backend_statements::PreparedText;
+use crate::backend_statements::{Bound, PreparedText};
 
 /// A cursor that is open.
 pub(crate) struct Cursor {
@@ -12,4 +12,5 @@ pub(crate) struct Cursor {
     /// The server's number of the statement.
     pub(crate) server_id: u32,
     pub(crate) text: PreparedText,
+    pub(crate) bound: Bound,
 }

@@ -30,7 +30,7 @@ impl Session {
         let Some(statement) = self.statements.get_mut(id) else {
             return;
         };
-        let Some(text) = held.backend.statements.remove(server_id) else {
+        let Some((text, bound)) = held.backend.statements.remove(server_id) else {
             return;
         };
         held.holds |= Holds::CURSORS;
@@ -39,6 +39,7 @@ impl Session {
             serial: held.backend.serial,
             server_id,
             text,
+            bound,
         });
     }
 
@@ -79,7 +80,8 @@ impl Session {
             && let Some(cursor) = self.forget_cursor(id, &mut held)
         {
             // The server has closed it; its statement can be executed again.
-            self.remember_prepared(&mut held, cursor.text, cursor.server_id)
+            let Cursor { text, bound, .. } = cursor;
+            self.remember_prepared(&mut held, (text, bound), cursor.server_id)
                 .await;
         }
         self.held.keep_or_give(held, &self.worker.pool);

@@ -19,7 +19,7 @@ use super::statement_words::{is_comment_only, other_packets, unroutable};
 use super::statements::{Circumstances, Decided, LongData, SessionStatement};
 use super::throttled::is_let_through;
 use super::{Flow, Session};
-use crate::backend_statements::PreparedText;
+use crate::backend_statements::{Bound, PreparedText};
 use crate::stats::bump;
 
 /// Bytes of a piece of a parameter, so that it fits a packet.
@@ -139,7 +139,8 @@ impl Session {
         let schema = held.backend.schema.clone();
         let names = self.settings.names.as_ref();
         let key = PreparedText::new(Rc::from(sent), schema, names, self.settings.reading());
-        self.remember_prepared(held, key, prepared.statement_id).await;
+        self.remember_prepared(held, (key, Bound::default()), prepared.statement_id)
+            .await;
         let statement =
             SessionStatement::new(text, &self.settings, self.worker.servers(), prepared.parameters);
         self.statements.insert(id, statement);
@@ -187,10 +188,16 @@ impl Session {
         if let Some(question) = self.question(&statement, schema.as_deref()) {
             return Box::pin(self.answer(question, Rows::Binary, seq)).await;
         }
-        if prepared::is_text(&statement) || is_comment_only(&statement) {
-            return Box::pin(self.execute_as_text(&text, &execution)).await;
-        }
+        // Servers change to the schema that it was prepared in, and back to another: a USE has no effect there.
+        let is_elsewhere = self.settings.schema != schema;
         std::mem::swap(&mut self.settings.schema, &mut schema);
+        if prepared::is_text(&statement) || is_comment_only(&statement) {
+            let executed = Box::pin(self.execute_as_text(&text, &execution)).await;
+            if is_elsewhere {
+                self.settings.schema = schema;
+            }
+            return executed;
+        }
         let flow = wait_for!(self.execute_in_schema(&statement, &execution));
         self.settings.schema = schema;
         self.statements.forget_long_data(execution.id);
@@ -246,7 +253,7 @@ impl Session {
             return Ok(Relayed::Done);
         };
         self.note_table_change(statement.shape());
-        let server_id = match self.find_prepared(&mut held, id, routed) {
+        let server_id = match self.find_prepared(&mut held, execution, routed) {
             Ok(server_id) => server_id,
             Err(why) => match Box::pin(self.prepare_or_tell(held, *why, &routed.requirements, seq)).await? {
                 Some((kept, server_id)) => {

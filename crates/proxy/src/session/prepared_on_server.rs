@@ -4,29 +4,36 @@ use std::rc::Rc;
 
 use shardwright_wire::{Command, MysqlError, errors};
 
+use super::bound_kinds::bound_kinds;
 use super::checkout_error::CheckoutError;
+use super::execution::Execution;
 use super::held::Held;
 use super::prepared_errors::read_otherwise;
 use super::requirements::Requirements;
 use super::routed::RoutedStatement;
 use super::{Flow, Session};
-use crate::backend_statements::PreparedText;
+use crate::backend_statements::{Bound, PreparedText};
 
 /// Why a connection has no number of a statement.
 pub(super) enum NotPrepared {
-    /// It has not prepared this text.
-    Text(PreparedText),
+    /// It has not prepared this text, or has executed it with other kinds of types.
+    Text(PreparedText, Bound),
     /// The text cannot be sent.
     Refused(MysqlError),
 }
 
 impl Session {
-    /// Notes the server's number of a statement, and closes the one before with the same text, or another when there are too
+    /// Notes the server's number of a statement, and closes the one before with the same text and types, or another when there are too
     /// many. COM_STMT_CLOSE has no answer, but it is sent at once: a connection with bytes to send is no idle one, and would
     /// be given up with all that its session has there.
-    pub(super) async fn remember_prepared(&self, held: &mut Held, key: PreparedText, id: u32) {
+    pub(super) async fn remember_prepared(
+        &self,
+        held: &mut Held,
+        (key, bound): (PreparedText, Bound),
+        id: u32,
+    ) {
         let limit = self.worker.shared.limits.max_backend_statements;
-        if let Some(closed) = held.backend.statements.insert(key, id, limit) {
+        if let Some(closed) = held.backend.statements.insert(key, bound, id, limit) {
             let mut payload = Vec::new();
             Command::StmtClose(closed).encode(&mut payload);
             held.backend.channel.queue(&mut 0, &payload);
@@ -43,10 +50,10 @@ impl Session {
     pub(super) fn find_prepared(
         &self,
         held: &mut Held,
-        id: u32,
+        execution: &Execution<'_>,
         routed: &RoutedStatement<'_>,
     ) -> Result<u32, Box<NotPrepared>> {
-        let prepared = self.statements.get(id);
+        let prepared = self.statements.get(execution.id);
         let sent = self
             .sent_text(routed)
             .map_err(|error| Box::new(NotPrepared::Refused(error)))?;
@@ -63,8 +70,14 @@ impl Session {
                 .map(|prepared| prepared.reading.clone())
                 .unwrap_or_default(),
         );
-        let known = held.backend.statements.get(&key);
-        known.ok_or_else(|| Box::new(NotPrepared::Text(key)))
+        let types = if held.backend.is_mariadb {
+            &[]
+        } else {
+            &*execution.types
+        };
+        let kinds = bound_kinds(types, execution.parameters.null_bitmap);
+        let known = held.backend.statements.get(&key, kinds.clone());
+        known.ok_or_else(|| Box::new(NotPrepared::Text(key, Bound::of(kinds))))
     }
 
     /// Prepares a statement on a connection, and gives that back with the server's number of it; `None`: the client was told why that
@@ -77,7 +90,7 @@ impl Session {
         seq: u8,
     ) -> Flow<Option<(Held, u32)>> {
         let mut prepared = match why {
-            NotPrepared::Text(key) => self.prepare_on(&mut held, key).await,
+            NotPrepared::Text(key, bound) => self.prepare_on(&mut held, key, bound).await,
             NotPrepared::Refused(error) => Err(CheckoutError::Refused(error)),
         };
         // MySQL begins a list of warnings with it.
@@ -93,8 +106,13 @@ impl Session {
         }
     }
 
-    /// Prepares a statement on a connection; the server's number of it.
-    async fn prepare_on(&mut self, held: &mut Held, key: PreparedText) -> Result<u32, CheckoutError> {
+    /// Prepares a statement on a connection, to be executed with types of these kinds; the server's number of it.
+    async fn prepare_on(
+        &mut self,
+        held: &mut Held,
+        key: PreparedText,
+        bound: Bound,
+    ) -> Result<u32, CheckoutError> {
         if key.reading != self.settings.reading() {
             return Err(CheckoutError::Refused(read_otherwise()));
         }
@@ -109,7 +127,8 @@ impl Session {
                 errors::CLIENT_MALFORMED_PACKET.with("Malformed packet"),
             ));
         };
-        self.remember_prepared(held, key, prepared.statement_id).await;
+        self.remember_prepared(held, (key, bound), prepared.statement_id)
+            .await;
         Ok(prepared.statement_id)
     }
 }
