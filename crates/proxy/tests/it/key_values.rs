@@ -6,6 +6,7 @@
 mod layouts;
 mod statements;
 mod tables;
+mod told_apart;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Params, Value};

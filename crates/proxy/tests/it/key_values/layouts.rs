@@ -16,7 +16,7 @@ const TABLES: usize = 3;
 /// Keys that no collation takes for one another.
 const APART: [[&str; 3]; SHARDS] = [["eu", "1", "ä"], ["us", "2", "ё"], ["ap", "10", "漢"]];
 /// Keys of which some are one to many collations.
-const CLOSE: [[&str; 3]; SHARDS] = [["eu", "e", "01"], ["EU", "é", "1"], ["eu ", "ee", "1 "]];
+pub(super) const CLOSE: [[&str; 3]; SHARDS] = [["eu", "e", "01"], ["EU", "é", "1"], ["eu ", "ee", "1 "]];
 
 /// How a map places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
