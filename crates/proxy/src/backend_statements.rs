@@ -16,6 +16,8 @@ pub(crate) struct PreparedText {
     /// What `SET NAMES` said, where it is not the login's character set.
     pub(crate) names: Option<SetNames>,
     pub(crate) reading: Reading,
+    /// SETs of the session until then: MySQL keeps the value of some variables with a statement, such as `group_concat_max_len`.
+    pub(crate) sets: u64,
 }
 
 impl PreparedText {
@@ -24,12 +26,14 @@ impl PreparedText {
         schema: Option<Arc<str>>,
         names: Option<&SetNames>,
         reading: Reading,
+        sets: u64,
     ) -> Self {
         Self {
             text,
             schema,
             names: names.cloned(),
             reading,
+            sets,
         }
     }
 }
@@ -37,8 +41,8 @@ impl PreparedText {
 /// The kinds of types that a statement was executed with, one for each parameter; empty: none yet.
 ///
 /// MySQL resolves a parameter anew where a type does not fit the one before, and keeps that for what follows: behind a DOUBLE, an
-/// integer is compared as a DOUBLE (seen on 9.7.4). So each combination of kinds is a statement of its own, and what one
-/// session has bound changes no answer of another.
+/// integer is compared as a DOUBLE (seen on 9.7.4). So each combination of kinds is a statement of its own, and what was bound to one of
+/// a session's statements changes no answer of another with the same text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Bound(Vec<u8>);
 
@@ -153,6 +157,7 @@ mod tests {
             schema.map(Arc::from),
             None,
             Reading::default(),
+            0,
         )
     }
 

@@ -138,7 +138,8 @@ impl Session {
     ) {
         let schema = held.backend.schema.clone();
         let names = self.settings.names.as_ref();
-        let key = PreparedText::new(Rc::from(sent), schema, names, self.settings.reading());
+        let (reading, sets) = (self.settings.reading(), self.settings.history.last());
+        let key = PreparedText::new(Rc::from(sent), schema, names, reading, sets);
         self.remember_prepared(held, (key, Bound::default()), prepared.statement_id)
             .await;
         let statement =

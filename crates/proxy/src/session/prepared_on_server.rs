@@ -69,6 +69,7 @@ impl Session {
             prepared
                 .map(|prepared| prepared.reading.clone())
                 .unwrap_or_default(),
+            prepared.map_or(0, |prepared| prepared.sets),
         );
         let types = if held.backend.is_mariadb {
             &[]

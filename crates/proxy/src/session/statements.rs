@@ -23,6 +23,8 @@ pub(crate) struct SessionStatement {
     pub(crate) servers: Servers,
     /// What is read of it for them.
     pub(crate) known: KnownText,
+    /// SETs of the session before it was prepared.
+    pub(crate) sets: u64,
     /// The schema that was current when it was prepared; names in it mean that schema's.
     pub(crate) schema: Option<Arc<str>>,
     pub(crate) parameters: u16,
@@ -48,6 +50,7 @@ impl SessionStatement {
             text,
             reading,
             encoding: settings.encoding(),
+            sets: settings.history.last(),
             schema: settings.schema.clone(),
             parameters,
             types: Rc::default(),

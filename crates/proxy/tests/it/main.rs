@@ -51,6 +51,7 @@ mod own_values;
 mod pauses;
 mod plain_forms;
 mod prepared;
+mod prepared_again;
 mod prepared_sets;
 mod prompt_errors;
 mod proxied;
