@@ -190,6 +190,13 @@ impl<'a> Reading<'a> {
         let mut statements = parser
             .parse_statements()
             .map_err(|error| format!("the statement cannot be parsed ({error})"))?;
+        // It takes END for the end of a block, and leaves what follows.
+        let next = parser.peek_token();
+        if next.token != TreeToken::EOF {
+            return Err(format!(
+                "the statement cannot be parsed (nothing is read from {next} on)"
+            ));
+        }
         match (statements.pop(), statements.is_empty()) {
             (Some(statement), true) => Ok(statement),
             _ => Err("there is not exactly one statement in the text".to_owned()),

@@ -61,6 +61,18 @@ const REFUSED: &[(&str, &str)] = &[
         "the same",
     ),
     (
+        "SELECT id END FROM t WHERE tenant_id=1 UNION ALL SELECT id END FROM t WHERE tenant_id=2",
+        "the parser takes END for the end of a block",
+    ),
+    (
+        "SELECT id FROM t WHERE tenant_id=1 UNION ALL SELECT id END FROM t WHERE tenant_id=2",
+        "the same",
+    ),
+    (
+        "SELECT id FROM t WHERE tenant_id=1 UNION ALL SELECT COUNT(*) END FROM t",
+        "the same",
+    ),
+    (
         "SET STATEMENT max_statement_time=10 FOR SELECT id FROM t WHERE tenant_id=1 ORDER BY id",
         "what stands behind FOR is not read for a key",
     ),
@@ -169,6 +181,10 @@ const FORMS: &[&str] = &[
     "SELECT id FROM t WHERE tenant_id=1 ORDER BY id FOR UPDATE WAIT 5",
     "SELECT id FROM t WHERE tenant_id=1 ORDER BY id FOR UPDATE NOWAIT",
     "SELECT id FROM t WHERE tenant_id=1 ORDER BY id FOR UPDATE SKIP LOCKED",
+    "SELECT id END FROM t WHERE tenant_id=1 UNION ALL SELECT id END FROM t WHERE tenant_id=2",
+    "SELECT id FROM t WHERE tenant_id=1 UNION ALL SELECT id END FROM t WHERE tenant_id=2",
+    "SELECT id FROM t WHERE tenant_id=1 UNION ALL SELECT COUNT(*) END FROM t",
+    "SELECT id AS END FROM t WHERE tenant_id=1 ORDER BY 1",
     "SELECT id FROM t WHERE tenant_id=1 AND id=1 INTO @q ;; SELECT @q",
     "SELECT id, s INTO @q, @r FROM t WHERE tenant_id=1 AND id=1 ;; SELECT @q, @r ;; SELECT @q + 1",
     "SET @a = 0 ;; SELECT @a:=@a+1 FROM t WHERE tenant_id=1",
