@@ -11,25 +11,30 @@ const COMPARES: [&str; 9] = [
 /// Words of statements that assign to what they name.
 const ASSIGNS: [&str; 3] = ["INTO", "CALL", "EXECUTE"];
 
-/// False only if the body cannot assign `NEW.column`.
+/// False only if the body cannot assign `NEW.column`, in whatever sql_mode the trigger was made.
 pub fn sets_column(body: &[u8], column: &str) -> bool {
-    let tokens: Vec<Token> = Lexer::new(body, LexMode::default()).significant().collect();
-    let is_word = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.is_word(body, word));
-    let is_column = |token: &Token| {
-        let name = match token.kind {
-            // Under ANSI_QUOTES, which the trigger may have been made in, it is a name.
-            TokenKind::String => token
-                .span
-                .of(body)
-                .split_first()
-                .and_then(|(_, rest)| Some(rest.split_last()?.1)),
-            _ => return identifier(token, body).is_some_and(|name| is_same(&name, column)),
+    let modes = [(false, false), (true, false), (false, true), (true, true)];
+    modes.into_iter().any(|(ansi_quotes, no_backslash_escapes)| {
+        let mode = LexMode {
+            ansi_quotes,
+            no_backslash_escapes,
+            ..LexMode::default()
         };
-        name.is_some_and(|name| is_same(name, column))
-    };
-    let is_hidden = tokens
-        .iter()
-        .any(|token| token.kind == TokenKind::ExecutableComment);
+        may_set(body, column, mode)
+    })
+}
+
+fn may_set(body: &[u8], column: &str, mode: LexMode) -> bool {
+    let tokens: Vec<Token> = Lexer::new(body, mode).significant().collect();
+    let is_word = |at: usize, word: &str| tokens.get(at).is_some_and(|token| token.is_word(body, word));
+    let names =
+        |token: &Token, name: &str| identifier(token, body).is_some_and(|written| is_same(&written, name));
+    let is_hidden = tokens.iter().any(|token| {
+        matches!(
+            token.kind,
+            TokenKind::ExecutableComment | TokenKind::ReadOtherwise
+        )
+    });
     let assigns_all = ASSIGNS
         .iter()
         .any(|word| (0..tokens.len()).any(|at| is_word(at, word)));
@@ -41,7 +46,8 @@ pub fn sets_column(body: &[u8], column: &str) -> bool {
         let compares = at > 2 && COMPARES.iter().any(|word| is_word(at - 3, word));
         assigns_all || (is_target && !compares)
     };
-    let mut named = (2..tokens.len()).filter(|&at| is_word(at - 2, "NEW") && is_column(&tokens[at]));
+    let mut named =
+        (2..tokens.len()).filter(|&at| names(&tokens[at - 2], "NEW") && names(&tokens[at], column));
     is_hidden || named.any(assigns)
 }
 
@@ -62,6 +68,12 @@ mod tests {
             ("SELECT 1 INTO NEW.tenant", true),
             ("CALL p(NEW.tenant)", true),
             ("/*!50000 SET NEW.tenant = 1 */", true),
+            ("SET `NEW`.tenant = 1", true),
+            ("set @x=1, @y=2, `new`.`tenant`='us'", true),
+            ("SET \"NEW\".\"tenant\" = 1", true),
+            ("SET @x = 'a\\\\', NEW.tenant = 1", true),
+            ("SET @a = '\\', NEW.tenant = 1, @b = '\\'", true),
+            ("SET @a = 'NEW.tenant = 1'", false),
             ("SET NEW.c = NEW.tenant", false),
             ("IF NEW.tenant = 5 THEN SET NEW.c = 1; END IF", false),
             ("SET NEW.tenants = 1", false),
