@@ -149,6 +149,8 @@ pub(crate) struct Backend {
     pub(crate) is_suspect: bool,
     /// Code ran on it that may have set what a reset does not undo.
     pub(crate) may_outlast_reset: bool,
+    /// The role that it has had since its login; empty: none.
+    pub(crate) first_role: Box<[u8]>,
     /// The server was asked, and reads texts as UTF-8; since then nothing has run that could change it.
     pub(crate) is_utf8: bool,
     /// The session whose state it has; 0 for none.
@@ -258,6 +260,7 @@ impl Connect<'_> {
             has_forgotten_schema: false,
             is_suspect: false,
             may_outlast_reset: false,
+            first_role: Box::default(),
             is_utf8: false,
             last_session: 0,
             insert_id: None,
@@ -405,6 +408,7 @@ impl Backend {
             has_forgotten_schema: false,
             is_suspect: false,
             may_outlast_reset: false,
+            first_role: Box::default(),
             is_utf8: false,
             last_session: 0,
             insert_id: None,

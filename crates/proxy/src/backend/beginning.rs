@@ -42,12 +42,18 @@ impl Backend {
         } else {
             "transaction_read_only"
         };
+        // MySQL 5.7 has no roles.
+        let role = if self.is_mariadb {
+            ", CURRENT_ROLE()"
+        } else {
+            "/*!80011 , CURRENT_ROLE() */"
+        };
         let question = format!(
             "SELECT @@autocommit, @@global.autocommit, @@global.{read_only}, @@global.completion_type = 'NO_CHAIN', \
              @@global.init_connect = '', @@character_set_client, @@sql_mode, @@global.session_track_schema, \
              FIND_IN_SET('autocommit', @@global.session_track_system_variables) > 0 OR \
              @@global.session_track_system_variables = '*', @@global.max_connections, \
-             CONCAT_WS(':', @@hostname, @@port, @@server_id) LIMIT 1"
+             CONCAT_WS(':', @@hostname, @@port, @@server_id){role} LIMIT 1"
         );
         let answer = self
             .exchange_rows(question.as_bytes(), patience)
@@ -55,7 +61,7 @@ impl Backend {
             .map_err(lost)?;
         let Some(rows) = answer
             .ok()
-            .filter(|rows| rows.rows.first().is_some_and(|row| row.len() == 11))
+            .filter(|rows| rows.rows.first().is_some_and(|row| row.len() >= 11))
         else {
             return Ok(());
         };
@@ -73,6 +79,7 @@ impl Backend {
         }
         self.member.defaults.note(defaults);
         self.learn_room(&beginning);
+        self.first_role = beginning.text(11).unwrap_or_default().into();
         if defaults.contains(ServerDefaults::INIT_CONNECT) {
             let question = format!("SELECT {IS_SPARED} LIMIT 1");
             let spared = self.exchange_value(question.as_bytes()).await.map_err(lost)?;

@@ -16,15 +16,15 @@ use crate::backend_statements::BackendStatements;
 use crate::reading::is_read_in;
 use crate::set_names::SetNames;
 
-/// Asks a connection that was reset for 1: no role, no profiles.
+/// Asks a connection that was reset for 0, without profiles, and its role behind that.
 const MARIADB_RESIDUE: &[u8] =
-    b"SELECT CURRENT_ROLE() IS NULL AND NOT EXISTS (SELECT 1 FROM information_schema.PROFILING)";
+    b"SELECT CONCAT(EXISTS (SELECT 1 FROM information_schema.PROFILING), COALESCE(CURRENT_ROLE(), ''))";
 
-/// The same of MySQL: no role, no traces. The thread's resource group is told to few users, but no user is kept from seeing
+/// The same of MySQL: traces, and the role. The thread's resource group is told to few users, but no user is kept from seeing
 /// that there is none beside the server's own. MySQL 5.7 has neither roles nor groups.
-const MYSQL_RESIDUE: &[u8] = b"SELECT NOT EXISTS (SELECT 1 FROM information_schema.OPTIMIZER_TRACE) \
-    /*!80011 AND CURRENT_ROLE() = 'NONE' AND NOT EXISTS (SELECT 1 FROM information_schema.RESOURCE_GROUPS \
-    WHERE RESOURCE_GROUP_NAME NOT IN ('SYS_default', 'USR_default')) */";
+const MYSQL_RESIDUE: &[u8] = b"SELECT CONCAT(EXISTS (SELECT 1 FROM information_schema.OPTIMIZER_TRACE) \
+    /*!80011 OR EXISTS (SELECT 1 FROM information_schema.RESOURCE_GROUPS WHERE RESOURCE_GROUP_NAME NOT IN \
+    ('SYS_default', 'USR_default')), CURRENT_ROLE() */)";
 
 fn says_autocommit(status: StatusFlags) -> bool {
     status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT)
@@ -75,7 +75,9 @@ impl Backend {
         } else {
             MYSQL_RESIDUE
         };
-        if self.exchange_value(question).await?.as_deref() != Some(b"1") {
+        let residue = self.exchange_value(question).await?;
+        let role = residue.as_deref().and_then(|residue| residue.strip_prefix(b"0"));
+        if role.is_none_or(|role| *role != *self.first_role) {
             return Err(BackendError::NotReset);
         }
         self.may_outlast_reset = false;

@@ -2,8 +2,9 @@
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Row};
+use shardwright_testkit::{MariaDb, Options};
 
-use crate::support::{self, Setup, error, schema, server, start, value};
+use crate::support::{self, Setup, USER, create_users, error, schema, server, start, value};
 
 /// One connection on one worker: between workers, connections are not handed over but opened anew.
 pub(crate) fn one_connection() -> Setup {
@@ -175,6 +176,35 @@ fn code_finds_no_number_of_another_sessions_rows() {
         let seen = seen_after(&["SELECT * FROM t"], asks, Some(&name));
         assert_eq!(seen, "0", "{asks}");
     }
+}
+
+#[test]
+fn a_default_role_that_code_has_laid_down_is_there_for_the_next() {
+    let server = MariaDb::start(Options::default()).unwrap();
+    create_users(&server);
+    let default_role = match server.flavour().is_mysql() {
+        true => format!("SET DEFAULT ROLE r TO {USER}@'%'"),
+        false => format!("SET DEFAULT ROLE r FOR {USER}@'%'"),
+    };
+    server
+        .run(format!(
+            "CREATE DATABASE d; CREATE PROCEDURE d.lays_down() SQL SECURITY INVOKER SET ROLE NONE; \
+             CREATE ROLE r; GRANT r TO {USER}@'%'; {default_role}"
+        ))
+        .unwrap();
+    let proxy = start(&Setup {
+        port: server.port(),
+        ..one_connection()
+    });
+    let mut roles = Vec::new();
+    for _ in 0..3 {
+        let mut client = proxy.connect(Some("d"));
+        roles.push(value(&mut client, "SELECT LEFT(CURRENT_ROLE(), 2)"));
+        client.query_drop("CALL lays_down()").unwrap();
+    }
+    let first = roles[0].trim_matches('`').to_owned();
+    assert!(first.starts_with('r'), "{roles:?}");
+    assert!(roles.iter().all(|role| *role == roles[0]), "{roles:?}");
 }
 
 #[test]
