@@ -17,6 +17,7 @@ const OLDEST_VERSION: &[u8] = b"50699";
 pub(super) fn unroutable(statement: &Statement<'_>) -> Option<MysqlError> {
     let shape = statement.shape();
     match shape.class {
+        StatementClass::Empty if is_open(statement) => Some(errors::PARSE.with("a comment is not closed")),
         StatementClass::Empty => Some(errors::EMPTY_QUERY.with("Query was empty")),
         StatementClass::Kill => Some(errors::UNSUPPORTED_PS.with("KILL with placeholders cannot be prepared")),
         // The body of a procedure or trigger is one statement.
@@ -84,8 +85,13 @@ pub(super) fn kill_text<'a>(statement: &Statement<'a>) -> Option<&'a [u8]> {
 pub(super) fn is_comment_only(statement: &Statement<'_>) -> bool {
     let is_comment = |kind| matches!(kind, TokenKind::BlockComment | TokenKind::LineComment);
     statement.shape().class == StatementClass::Empty
-        && Lexer::new(statement.text(), statement.mode())
-            .any(|token| is_comment(token.kind) && token.terminated)
+        && !is_open(statement)
+        && Lexer::new(statement.text(), statement.mode()).any(|token| is_comment(token.kind))
+}
+
+/// Whether a comment is not closed.
+fn is_open(statement: &Statement<'_>) -> bool {
+    Lexer::new(statement.text(), statement.mode()).any(|token| !token.terminated)
 }
 
 /// MariaDB's `SET STATEMENT … FOR …` with what decides how texts are read. MariaDB reads the statement itself in the mode of the

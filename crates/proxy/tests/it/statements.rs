@@ -150,6 +150,10 @@ fn what_cannot_be_routed_is_refused_and_the_session_goes_on() {
         ("SET STATEMENT character_set_client=latin1 FOR SELECT 1", 1064),
         ("", 1065),
         (" ; ", 1065),
+        ("/* x", 1064),
+        (" /* SELECT 1", 1064),
+        ("/* x */ /* y", 1064),
+        ("; /* x", 1064),
     ] {
         assert_eq!(error(&mut client, sql).0, code, "{sql}");
     }
