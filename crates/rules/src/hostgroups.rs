@@ -6,7 +6,8 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    Address, Failback, MemberStatus, ReadOnlyCheck, Role, RolesBy, ServerTls, UnknownLag, WriterServesReads,
+    Address, Failback, MemberStatus, ReadOnlyCheck, Role, RolesBy, ServerTls, SlowReaders, UnknownLag,
+    WriterServesReads,
 };
 
 /// The number of a hostgroup, pinned in the lock file.
@@ -39,6 +40,9 @@ pub struct Cluster {
     /// What replicas with a limit of lag do while nobody knows how far they are behind, because the writer is gone.
     #[serde(default, skip_serializing_if = "UnknownLag::reads")]
     pub on_unknown: UnknownLag,
+    /// What a reader gets that answers far more slowly than the others.
+    #[serde(default, skip_serializing_if = "SlowReaders::get_fewer")]
+    pub slow_readers: SlowReaders,
     /// Who moves servers between the hostgroups.
     #[serde(default, skip_serializing_if = "RolesBy::is_engine")]
     pub roles_by: RolesBy,

@@ -74,8 +74,8 @@ pub use shardwright_tables::{EngineRule, FlagOutChoice, Modifiers};
 pub use shardwright_vocabulary::{
     ClientTls, CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyRef, KeyTemplate,
     KeyValue, MissingBegin, NamePattern, Names, OnClientGone, OnUnknown, ReadOnlyCheck, RegexEngine, Role,
-    RolesBy, ServerState as MemberStatus, ServerTls, StatedTables, StatementKind, UnknownLag, Unqualified,
-    Words, WriterServesReads, glob_matches, is_glob,
+    RolesBy, ServerState as MemberStatus, ServerTls, SlowReaders, StatedTables, StatementKind, UnknownLag,
+    Unqualified, Words, WriterServesReads, glob_matches, is_glob,
 };
 pub use statement::{Statement, TransactionEnd, digest_hash};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};

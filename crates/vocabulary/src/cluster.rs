@@ -51,6 +51,16 @@ words! {
         Refuse = "refuse",
     }
 
+    /// What a reader gets that answers far more slowly than the other readers of its cluster.
+    #[derive(Default)]
+    pub enum SlowReaders {
+        /// Fewer reads, until it is faster.
+        #[default]
+        FewerReads = "fewer_reads",
+        /// Its share.
+        FullShare = "full_share",
+    }
+
     /// Who moves servers between the hostgroups of a cluster.
     #[derive(Default)]
     pub enum RolesBy {
@@ -77,6 +87,14 @@ impl UnknownLag {
     #[must_use]
     pub fn reads(&self) -> bool {
         *self == Self::Read
+    }
+}
+
+impl SlowReaders {
+    /// Whether they get fewer reads.
+    #[must_use]
+    pub fn get_fewer(&self) -> bool {
+        *self == Self::FewerReads
     }
 }
 

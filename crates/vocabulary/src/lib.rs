@@ -18,7 +18,9 @@ mod throttle;
 mod tls;
 mod words;
 
-pub use cluster::{Failback, ReadOnlyCheck, Role, RolesBy, ServerState, UnknownLag, WriterServesReads};
+pub use cluster::{
+    Failback, ReadOnlyCheck, Role, RolesBy, ServerState, SlowReaders, UnknownLag, WriterServesReads,
+};
 pub use duration::{duration_ms, parse_unsigned};
 pub use glob::{glob_matches, is_glob};
 pub use key::{KeyKind, KeyRef, KeyTemplate, KeyValue, parse_integer};

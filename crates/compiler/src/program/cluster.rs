@@ -42,6 +42,7 @@ pub(super) fn compiled(
             reader: cluster.kind.has_roles().then(|| numbers.of(at, Purpose::Reader)),
             writer_serves_reads: cluster.writer_serves_reads,
             on_unknown: cluster.on_unknown,
+            slow_readers: cluster.slow_readers,
             roles_by: cluster.roles_by,
             candidates: members::candidates(topology, cluster, report),
         };
@@ -87,6 +88,7 @@ fn of_one_server(
         reader: None,
         writer_serves_reads: cluster.writer_serves_reads,
         on_unknown: cluster.on_unknown,
+        slow_readers: cluster.slow_readers,
         roles_by: cluster.roles_by,
         candidates: Vec::new(),
     };

@@ -103,6 +103,7 @@ impl Build {
             failback: Failback::Manual,
             max_transactions_behind: None,
             on_unknown: Default::default(),
+            slow_readers: Default::default(),
             roles_by: RolesBy::Engine,
             tls: ServerTls::Disabled,
         });

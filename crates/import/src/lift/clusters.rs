@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use shardwright_rules::{
-    Address, Cluster, ClusterKind, HostgroupId, Role, RolesBy, UnknownLag, WriterServesReads,
+    Address, Cluster, ClusterKind, HostgroupId, Role, RolesBy, SlowReaders, UnknownLag, WriterServesReads,
 };
 
 /// Clusters found so far, and which of them each hostgroup belongs to, in which role.
@@ -49,6 +49,7 @@ impl Clusters {
             reader,
             writer_serves_reads,
             on_unknown: UnknownLag::default(),
+            slow_readers: SlowReaders::default(),
             roles_by: RolesBy::Engine,
             candidates: Vec::new(),
         });

@@ -59,6 +59,9 @@ fn cluster_facts(cluster: &Cluster) -> Facts {
     if !cluster.on_unknown.reads() {
         facts.insert("on_unknown".into(), json!(cluster.on_unknown));
     }
+    if !cluster.slow_readers.get_fewer() {
+        facts.insert("slow_readers".into(), json!(cluster.slow_readers));
+    }
     if !cluster.roles_by.is_engine() {
         facts.insert("roles_by".into(), json!(cluster.roles_by));
     }

@@ -24,6 +24,7 @@ fn cluster(name: &str, writer: u32) -> Cluster {
         reader: Some(HostgroupId(writer + 1)),
         writer_serves_reads: WriterServesReads::LastResort,
         on_unknown: Default::default(),
+        slow_readers: Default::default(),
         roles_by: RolesBy::Engine,
         candidates: Vec::new(),
     }

@@ -123,6 +123,7 @@ pub(crate) fn configuration(setup: &Setup, secret: &std::path::Path) -> Configur
             reader: None,
             writer_serves_reads: WriterServesReads::LastResort,
             on_unknown: Default::default(),
+            slow_readers: Default::default(),
             roles_by: RolesBy::Engine,
             candidates: Vec::new(),
         });

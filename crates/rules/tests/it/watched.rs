@@ -44,6 +44,7 @@ fn configuration(kind: ClusterKind, serves: WriterServesReads, servers: &[&str])
         reader: Some(HostgroupId(2)),
         writer_serves_reads: serves,
         on_unknown: Default::default(),
+        slow_readers: Default::default(),
         roles_by: RolesBy::Engine,
         candidates: servers.iter().map(candidate).collect(),
     };

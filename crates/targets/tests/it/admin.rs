@@ -132,6 +132,7 @@ fn configuration(clusters: u32) -> Configuration {
         reader: None,
         writer_serves_reads: WriterServesReads::Always,
         on_unknown: Default::default(),
+        slow_readers: Default::default(),
         roles_by: RolesBy::Engine,
         candidates: Vec::new(),
     };

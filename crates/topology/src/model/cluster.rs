@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use shardwright_vocabulary::{
-    Failback, ReadOnlyCheck, RolesBy, ServerState, ServerTls, UnknownLag, Words, WriterServesReads,
+    Failback, ReadOnlyCheck, RolesBy, ServerState, ServerTls, SlowReaders, UnknownLag, Words,
+    WriterServesReads,
 };
 
 use super::{OriginId, Table};
@@ -39,6 +40,8 @@ pub struct Cluster {
     pub max_transactions_behind: Option<u32>,
     /// What replicas with a limit of lag do while nobody knows how far they are behind, because the writer is gone.
     pub on_unknown: UnknownLag,
+    /// What a reader gets that answers far more slowly than the others.
+    pub slow_readers: SlowReaders,
     /// Who moves servers between roles.
     pub roles_by: RolesBy,
     /// Encryption towards its servers.

@@ -43,8 +43,8 @@ pub use shard_map::{
 pub use shardwright_vocabulary::{
     ClientTls, CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyTemplate,
     KeyValue, MissingBegin, NamePattern, Names, OnClientGone, OnUnknown, ReadOnlyCheck, RegexEngine, Role,
-    RolesBy, ServerState, ServerTls, Severity, StatedTables, StatementKind, Supposition, UnknownLag,
-    Unqualified, Words, WriterServesReads,
+    RolesBy, ServerState, ServerTls, Severity, SlowReaders, StatedTables, StatementKind, Supposition,
+    UnknownLag, Unqualified, Words, WriterServesReads,
 };
 pub use statement_route::{RouteEnd, StatementRoute};
 pub use surroundings::{EngineFamily, EngineVariables, Listener, Monitor, Refuser};

@@ -4,8 +4,8 @@ use rustc_hash::FxHashSet;
 use shardwright_diagnostics::Diagnostic;
 
 use self::cluster::{
-    HOSTGROUPS, MAX_TRANSACTIONS_BEHIND, ON_UNKNOWN, READ_ONLY_CHECK, SERVERS, TYPE, WRITER_PREFERENCE,
-    WRITER_SERVES_READS, WRITERS,
+    HOSTGROUPS, MAX_TRANSACTIONS_BEHIND, ON_UNKNOWN, READ_ONLY_CHECK, SERVERS, SLOW_READERS, TYPE,
+    WRITER_PREFERENCE, WRITER_SERVES_READS, WRITERS,
 };
 use super::object::Object;
 use super::{Defined, instances, names, server};
@@ -13,7 +13,7 @@ use crate::codes::{BAD_VALUE, MISSING_KEY, NOBODY_READS, NOT_TOGETHER};
 use crate::fields::{AnyField, When, holders, object};
 use crate::model::{
     Cluster, ClusterId, ClusterKind, Failback, GALERA_TRANSACTIONS_BEHIND, HostgroupPins, ReadOnlyCheck,
-    RolesBy, Server, ServerState, ServerTls, Table, UnknownLag, Words, WriterServesReads,
+    RolesBy, Server, ServerState, ServerTls, SlowReaders, Table, UnknownLag, Words, WriterServesReads,
 };
 use crate::tree::context::Context;
 use crate::tree::view::Field;
@@ -79,6 +79,12 @@ object! {
          they answer reads (`read`; by default) or none (`refuse`).",
     )
     .or_when(UnknownLag::Read, When::Is(&TYPE, &["replication"]));
+    SLOW_READERS: Or<Word<SlowReaders>> = word(
+        "slow_readers",
+        "What a reader gets that answers far more slowly than the other readers: fewer reads until it is faster \
+         (`fewer_reads`; by default), or its full share (`full_share`).",
+    )
+    .or_when(SlowReaders::FewerReads, SEVERAL);
     ROLES_BY: Or<Word<RolesBy>> = word(
         "roles_by",
         "Who moves servers between roles: the engine's monitor (`engine`; by default) or another tool, such as a scheduler (`external`).",
@@ -110,9 +116,10 @@ const SEVERAL: When = When::Is(&cluster::TYPE, &["replication", "galera", "group
 /// What only clusters have in which any server could write.
 const OF_GROUPS: [&dyn AnyField; 2] = [&WRITERS, &MAX_TRANSACTIONS_BEHIND];
 /// What only clusters have that tell readers from writers.
-const OF_ROLES: [&dyn AnyField; 4] = [
+const OF_ROLES: [&dyn AnyField; 5] = [
     &WRITER_PREFERENCE,
     &WRITER_SERVES_READS,
+    &SLOW_READERS,
     &cluster::FAILBACK,
     &cluster::ROLES_BY,
 ];
@@ -155,6 +162,7 @@ fn cluster(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Cluster
         failback: object.get(&cluster::FAILBACK, context),
         max_transactions_behind: max_transactions_behind(object, kind?, context),
         on_unknown: object.get(&ON_UNKNOWN, context),
+        slow_readers: object.get(&SLOW_READERS, context),
         roles_by: object.get(&cluster::ROLES_BY, context),
         tls: object.get(&cluster::TLS, context),
         servers: if servers.is_empty() { return None } else { servers },

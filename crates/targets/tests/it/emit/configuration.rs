@@ -103,6 +103,7 @@ pub(crate) fn everything() -> Configuration {
         reader: Some(HostgroupId(1001)),
         writer_serves_reads: WriterServesReads::Never,
         on_unknown: Default::default(),
+        slow_readers: Default::default(),
         roles_by: RolesBy::Engine,
         candidates: Vec::new(),
     };
