@@ -172,6 +172,18 @@ impl HostgroupMembers {
         beside.map(|(other, _)| other).collect()
     }
 
+    /// The members among which statements are shared, could all of them be reached.
+    pub(crate) fn beside_each_other(&self) -> Vec<&HostgroupMember> {
+        let places = self.places.load();
+        let serving = || {
+            let placed = self.members.iter().zip(places.iter());
+            placed.filter(|(_, place)| place.serves())
+        };
+        let tier = serving().map(|(_, place)| place.tier).min();
+        let of_tier = serving().filter(|(_, place)| Some(place.tier) == tier);
+        of_tier.map(|(member, _)| member).collect()
+    }
+
     /// The member that the next statement goes to. `random` is any number. Servers that could not be reached a moment
     /// ago are left out, unless `even_avoided`, and so are those whose numbers are in `not_on`.
     pub(crate) fn pick(&self, random: u64, even_avoided: bool, not_on: &[u64]) -> Option<&HostgroupMember> {
@@ -254,6 +266,22 @@ mod tests {
             .count();
         assert_eq!(to_b, 300);
         assert_eq!(picks(&group, false), ["a", "b"]);
+    }
+
+    #[test]
+    fn a_slow_reader_gets_a_part_of_its_weight() {
+        let group = members(
+            Role::Reader,
+            &[("a", 1, 0, Online), ("b", 3, 0, Online), ("writer", 1, 1, Online)],
+        );
+        group.members[1].runtime.speed.judged(100, Some(10.0));
+        let picked = (0..1300).filter(|&random| group.pick(random, false, &[]).unwrap().runtime.host == "b");
+        assert_eq!(picked.count(), 300, "3 tenths beside 1");
+        let beside = group.beside_each_other();
+        let beside: Vec<&str> = beside.iter().map(|member| member.runtime.host.as_str()).collect();
+        assert_eq!(beside, ["a", "b"], "a last resort is beside nobody");
+        group.members[0].runtime.avoid_for(Duration::from_secs(3600));
+        assert_eq!(picks(&group, false), ["b"], "it answers before the last resort");
     }
 
     #[test]

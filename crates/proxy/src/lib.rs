@@ -48,6 +48,8 @@ mod permit;
 mod pool;
 mod pool_key;
 mod proxy;
+mod read_speed;
+mod read_times;
 mod reading;
 mod refuse;
 mod refused_apps;

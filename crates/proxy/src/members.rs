@@ -16,6 +16,7 @@ use tokio::sync::Semaphore;
 
 use crate::causal::Reach;
 use crate::news::News;
+use crate::read_speed::{LEAST_SHARE, ReadSpeed, WHOLE_SHARE};
 use crate::room::{Request, Room};
 use crate::server_defaults::KnownDefaults;
 
@@ -55,6 +56,8 @@ pub(crate) struct MemberRuntime {
     pub(crate) defaults: KnownDefaults,
     /// What it is known to have.
     pub(crate) reach: Reach,
+    /// How fast it answers reads.
+    pub(crate) speed: ReadSpeed,
     /// Where connections to its host have led.
     peers: Mutex<BTreeSet<IpAddr>>,
     /// Failed connections that were logged, by code (0: it was not reached) and user.
@@ -85,6 +88,7 @@ impl MemberRuntime {
             lacks: AtomicU32::new(0),
             defaults: KnownDefaults::default(),
             reach: Reach::default(),
+            speed: ReadSpeed::default(),
             peers: Mutex::default(),
             news: News::default(),
         }
@@ -184,15 +188,25 @@ impl MemberRuntime {
         self.is_cut_off.load(Ordering::Acquire)
     }
 
-    /// The part of its share that it takes now, in thousandths: caches of a server that was away are cold.
+    /// The part of its share that it takes now, in thousandths: a slow reader gets less.
     pub(crate) fn share(&self) -> u64 {
+        self.share_since_back().min(self.speed.share())
+    }
+
+    /// Whether it can be compared with others: it is reached, and was not away a moment ago.
+    pub(crate) fn is_steady(&self) -> bool {
+        !self.is_avoided() && self.share_since_back() == WHOLE_SHARE
+    }
+
+    /// The same of a server that may have been away: its caches are cold.
+    fn share_since_back(&self) -> u64 {
         let back_at = self.back_at_ms.load(Ordering::Relaxed);
         if back_at == 0 {
-            return 1000;
+            return WHOLE_SHARE;
         }
         let back_for = (self.epoch.elapsed().as_millis() as u64).saturating_sub(back_at);
         let whole = SLOW_START.as_millis() as u64;
-        (back_for * 1000 / whole).clamp(FIRST_SHARE, 1000)
+        (back_for * WHOLE_SHARE / whole).clamp(LEAST_SHARE, WHOLE_SHARE)
     }
 
     pub(crate) fn is_avoided(&self) -> bool {
@@ -222,8 +236,6 @@ impl MemberRuntime {
 
 /// How long it takes until a server that was away has its whole share.
 const SLOW_START: Duration = Duration::from_secs(10);
-/// The thousandths of its share that it gets at once.
-const FIRST_SHARE: u64 = 50;
 
 /// What makes two members of two generations the same.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -356,16 +368,16 @@ mod tests {
         let member = member_of_tests("h");
         let runtime = MemberRuntime::new(1, &member, Arc::default());
         runtime.reached();
-        assert_eq!(runtime.share(), 1000, "it was never away");
+        assert_eq!(runtime.share(), WHOLE_SHARE, "it was never away");
         runtime.avoid_for(Duration::from_secs(1));
         runtime.reached();
-        assert!((FIRST_SHARE..1000).contains(&runtime.share()));
+        assert!((LEAST_SHARE..WHOLE_SHARE).contains(&runtime.share()));
         runtime.back_at_ms.store(1, Ordering::Relaxed);
         let long_ago = MemberRuntime {
             epoch: Instant::now().checked_sub(SLOW_START * 2).unwrap(),
             ..runtime
         };
-        assert_eq!(long_ago.share(), 1000);
+        assert_eq!(long_ago.share(), WHOLE_SHARE);
     }
 
     #[test]

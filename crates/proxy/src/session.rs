@@ -70,6 +70,7 @@ mod local_file;
 mod logical;
 mod login;
 mod login_refusal;
+mod measured_reads;
 mod named_locks;
 mod next_transaction;
 mod not_connected;

@@ -125,8 +125,8 @@ impl Counters {
         }
     }
 
-    /// Counts a statement that was sent and answered.
-    pub(crate) fn statement(&self, sample: &Sample<'_>) {
+    /// Counts a statement that was sent and answered. Its digest.
+    pub(crate) fn statement(&self, sample: &Sample<'_>) -> u64 {
         let now_s = self.now_s.get();
         let mut members = self.members.borrow_mut();
         let member = members.entry(sample.member).or_default();
@@ -135,7 +135,7 @@ impl Counters {
         member.bytes_sent += sample.bytes_sent;
         member.bytes_received += sample.bytes_received;
         member.time_us += sample.time.as_micros() as u64;
-        self.digests.borrow_mut().count(sample, now_s);
+        self.digests.borrow_mut().count(sample, now_s)
     }
 
     /// How often a digest was answered, for whomever and wherever.
@@ -338,8 +338,8 @@ struct DigestTable {
 }
 
 impl DigestTable {
-    /// Counts a statement that was answered at `now_s`.
-    fn count(&mut self, sample: &Sample<'_>, now: u64) {
+    /// Counts a statement that was answered at `now`. Its digest.
+    fn count(&mut self, sample: &Sample<'_>, now: u64) -> u64 {
         let digest = sample.statement.digest_hash_in(&mut self.text);
         let mut hasher = FxHasher::default();
         (sample.hostgroup, sample.user, sample.schema).hash(&mut hasher);
@@ -347,11 +347,11 @@ impl DigestTable {
         let time_us = sample.time.as_micros() as u64;
         if let Some(entry) = self.entries.get_mut(&key) {
             entry.count(sample, time_us, now);
-            return;
+            return digest;
         }
         if self.entries.len() >= self.limit {
             self.dropped += 1;
-            return;
+            return digest;
         }
         let mut entry = DigestFigures {
             hostgroup: sample.hostgroup,
@@ -370,6 +370,7 @@ impl DigestTable {
         };
         entry.count(sample, time_us, now);
         self.entries.insert(key, entry);
+        digest
     }
 }
 

@@ -9,6 +9,7 @@ mod probe;
 mod questions;
 mod reconcile;
 mod regulate;
+mod slow_readers;
 mod thread;
 mod watcher;
 

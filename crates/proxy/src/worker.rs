@@ -16,6 +16,7 @@ use crate::connection_ids::ConnectionId;
 use crate::kill::{KillRequest, KillScope, Killed};
 use crate::known_good::KnownGood;
 use crate::pool::Pool;
+use crate::read_times::ReadTimes;
 use crate::session_handle::SessionHandle;
 use crate::shared::{Phase, Shared};
 use crate::snapshot::Snapshot;
@@ -31,6 +32,7 @@ pub(crate) struct Worker {
     pub(crate) pool: Pool,
     pub(crate) syncs: SyncConnections,
     pub(crate) counters: Counters,
+    pub(crate) read_times: ReadTimes,
     pub(crate) base_tables: RefCell<BaseTables>,
     pub(crate) known_good: KnownGood,
     known_texts: RefCell<KnownTexts>,
@@ -52,6 +54,7 @@ impl Worker {
             pool: Pool::default(),
             syncs: SyncConnections::default(),
             counters: Counters::new(shared.limits.max_digests),
+            read_times: ReadTimes::default(),
             snapshot: RefCell::new(Cache::new(snapshot)),
             sessions: RefCell::default(),
             base_tables: RefCell::default(),
@@ -177,9 +180,10 @@ impl Worker {
         self.sessions.borrow().values().for_each(|session| session.wake());
     }
 
-    /// Wakes the sessions whose time has come, and closes connections that were idle for too long.
+    /// Wakes the sessions whose time has come, tells what was measured, and closes connections that were idle for too long.
     pub(crate) fn sweep(&self) {
         self.counters.look_at_time();
+        self.read_times.tell();
         let now = Instant::now();
         for session in self.sessions.borrow().values() {
             if session.deadline.get().is_some_and(|deadline| deadline <= now) {

@@ -7,6 +7,8 @@ use shardwright_rules::refusal::Refusal;
 use shardwright_rules::tables::{self, Cell, Table, digest_text};
 use shardwright_rules::{Body, Decision, EngineRule, MemberStatus, NativeStep, Outcome, Rule, User};
 
+use crate::members::MemberRuntime;
+use crate::read_speed::WHOLE_SHARE;
 use crate::shared::Shared;
 use crate::stats::{DigestFigures, Reason, RuleKey, WorkerFigures};
 
@@ -186,6 +188,7 @@ pub(super) fn totals(shared: &Shared, figures: &[WorkerFigures]) -> Rows {
         ),
         ("Role_changes".to_owned(), shared.control.knowledge.changes()),
         ("Reads_withheld".to_owned(), shared.withheld.all().len() as u64),
+        ("Slow_readers".to_owned(), slow_readers(shared)),
         ("MySQL_Thread_Workers".to_owned(), shared.workers().len() as u64),
         (
             "Generation".to_owned(),
@@ -217,6 +220,13 @@ pub(super) fn totals(shared: &Shared, figures: &[WorkerFigures]) -> Rows {
         .into_iter()
         .map(|(name, value)| vec![text(name), text(value.to_string())])
         .collect()
+}
+
+/// Readers that get less than their share because they are slow.
+fn slow_readers(shared: &Shared) -> u64 {
+    let snapshot = shared.control.snapshot().load_full();
+    let is_slow = |member: &&MemberRuntime| member.speed.share() < WHOLE_SHARE;
+    snapshot.members_in_order().filter(is_slow).count() as u64
 }
 
 pub(super) fn variables(shared: &Shared, _: &[WorkerFigures]) -> Rows {

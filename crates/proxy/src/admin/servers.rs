@@ -7,6 +7,8 @@ use shardwright_rules::roles::{Place, ServerSight, Sight, Standing, WatchedClust
 use shardwright_rules::{Hostgroup, HostgroupId, Member, MemberStatus, tables};
 
 use super::rows::{Rows, int, row, text};
+use crate::hostgroup_members::HostgroupMembers;
+use crate::read_speed::WHOLE_SHARE;
 use crate::shared::Shared;
 use crate::snapshot::Snapshot;
 use crate::stats::WorkerFigures;
@@ -22,12 +24,13 @@ pub(super) fn running(shared: &Shared, _: &[WorkerFigures]) -> Rows {
         let watched = cluster.and_then(|cluster| WatchedCluster::of(configuration, cluster));
         match watched {
             Some(watched) => serving(&snapshot, hostgroup, &watched, &mut rows),
-            None => rows.extend(
-                hostgroup
-                    .members
-                    .iter()
-                    .map(|member| row(&tables::SERVERS, &member.cells(hostgroup.id))),
-            ),
+            None => {
+                let group = snapshot.hostgroups.get(&hostgroup.id);
+                rows.extend(hostgroup.members.iter().enumerate().map(|(at, member)| {
+                    let cells = row(&tables::SERVERS, &member.cells(hostgroup.id));
+                    with_share(cells, group, at)
+                }));
+            }
         }
     }
     rows
@@ -57,8 +60,20 @@ fn serving(snapshot: &Snapshot, hostgroup: &Hostgroup, watched: &WatchedCluster<
                 *cell = tables::Cell::Text(status.into());
             }
         }
-        rows.push(row(&tables::SERVERS, &cells));
+        let cells = row(&tables::SERVERS, &cells);
+        rows.push(with_share(cells, snapshot.hostgroups.get(&hostgroup.id), at));
     }
+}
+
+/// The row of a member of a hostgroup with the part of its weight that it gets, and its speed.
+fn with_share(mut row: Vec<Value>, group: Option<&HostgroupMembers>, at: usize) -> Vec<Value> {
+    let runtime = group
+        .and_then(|group| group.members.get(at))
+        .map(|member| &*member.runtime);
+    let share = runtime.map(|runtime| runtime.share() as f64 * 100.0 / WHOLE_SHARE as f64);
+    let times_slower = runtime.and_then(|runtime| runtime.speed.times_slower());
+    row.extend([share, times_slower].map(|value| value.map_or(Value::Null, Value::Real)));
+    row
 }
 
 /// The places of the members of a hostgroup.

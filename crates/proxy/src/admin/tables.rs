@@ -27,7 +27,12 @@ struct AdminTable {
 
 const TABLES: &[AdminTable] = &[
     AdminTable::of("mysql_servers", &tables::SERVERS, &[], rows::servers),
-    AdminTable::of("runtime_mysql_servers", &tables::SERVERS, &[], servers::running),
+    AdminTable::of(
+        "runtime_mysql_servers",
+        &tables::SERVERS,
+        OF_SHARES,
+        servers::running,
+    ),
     AdminTable {
         name: "stats_shardwright_servers",
         columns: &[],
@@ -109,6 +114,9 @@ const TABLES: &[AdminTable] = &[
         rows::variables,
     ),
 ];
+
+/// The part of its weight that a server gets, and how many times slower than the others it answers reads, if they were compared.
+const OF_SHARES: &[&str] = &["share_percent REAL", "times_slower REAL"];
 
 /// What monitors know: the roles of each server of a watched cluster, what it says, and since when it answers or does not.
 const OF_SERVERS: &[&str] = &[

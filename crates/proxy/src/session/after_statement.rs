@@ -39,7 +39,7 @@ impl Session {
     /// The answer did not come whole. A statement is never sent twice: nobody knows whether it was executed.
     pub(super) async fn broken(&mut self, broken: Broken, held: Held, shape: &Shape, seq: u8) -> Flow {
         match broken {
-            Broken::Client => {
+            Broken::Client | Broken::GivenUp => {
                 self.abandon(held, shape);
                 Err(End::ClientGone)
             }
@@ -401,7 +401,7 @@ impl Session {
 
     fn count(&self, held: &Held, routed: &RoutedStatement<'_>, traffic: Traffic) {
         let outcome = held.backend.scanner.outcome();
-        self.worker.counters.statement(&Sample {
+        let digest = self.worker.counters.statement(&Sample {
             member: held.backend.member.number,
             hostgroup: held.hostgroup,
             user: &self.login.user.name,
@@ -414,6 +414,8 @@ impl Session {
             rows_sent: outcome.rows,
             failed: outcome.error.is_some(),
         });
+        let error = outcome.error.as_ref().map(|error| error.code);
+        self.measure(held, routed, digest, traffic.ended, error);
     }
 
     /// The answer was forwarded; the connection is gone, and with it what the session had there.

@@ -2,6 +2,7 @@
 
 use std::future::poll_fn;
 use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
 
 use shardwright_wire::{
     AnswerSplice, CapabilityFlags, EofPacket, MysqlError, OkPacket, StatusFlags, write_packet,
@@ -23,6 +24,35 @@ pub(super) struct Client {
     pub(super) takes_several: bool,
     /// Joins answers while the statements of one text run.
     pub(super) splice: Option<AnswerSplice>,
+    /// How long the answer to the latest statement takes to begin; here, because a statement on its way is small.
+    pub(super) wait: Wait,
+}
+
+/// How long an answer takes to begin, for which no client can be to blame.
+pub(super) struct Wait {
+    sent: Instant,
+    /// Set if the answer does not come at once.
+    began: Option<Instant>,
+}
+
+impl Wait {
+    pub(super) fn since(sent: Instant) -> Self {
+        Self { sent, began: None }
+    }
+
+    /// A part of the answer is there.
+    pub(super) fn note_beginning(&mut self) {
+        self.began.get_or_insert_with(Instant::now);
+    }
+
+    /// From sending to the beginning of an answer that ended then.
+    pub(super) fn until_answered(&self, ended: Instant) -> Duration {
+        self.began.unwrap_or(ended) - self.sent
+    }
+
+    pub(super) fn so_far(&self) -> Duration {
+        self.sent.elapsed()
+    }
 }
 
 impl Client {
@@ -33,6 +63,7 @@ impl Client {
             frame: Frame::default(),
             takes_several: capabilities.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS),
             splice: None,
+            wait: Wait::since(Instant::now()),
         }
     }
 

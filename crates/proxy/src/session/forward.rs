@@ -9,7 +9,7 @@ use shardwright_wire::statement::{PREPARED_ID_END, set_prepared_id};
 use shardwright_wire::{CapabilityFlags, ResponseScanner, ResponseShape, ScanEvent, StatusFlags};
 
 use super::Session;
-use super::client::Client;
+use super::client::{Client, Wait};
 use super::local_file::{FileError, FileTransfer, local_file};
 use super::watch::Watch;
 use crate::backend::{Backend, BackendError};
@@ -54,6 +54,8 @@ pub(super) struct Traffic {
 pub(super) enum Broken {
     /// The client has gone.
     Client,
+    /// The client has gone while it waited for the server.
+    GivenUp,
     /// The server takes no writes now: it has executed nothing.
     NotRun,
     /// The session was killed.
@@ -88,6 +90,7 @@ impl Session {
             ending: None,
         };
         let started = Instant::now();
+        self.client.wait = Wait::since(started);
         poll_fn(|cx| Poll::Ready(backend.channel.send_or_queue(cx, transmission.bytes)))
             .await
             .map_err(|error| lost(error.into()))?;
@@ -255,7 +258,7 @@ impl Forwarding<'_, '_> {
                     if let Poll::Ready(Err(error)) = flushed {
                         return Poll::Ready(Err(self.lost(error.into())));
                     }
-                    return self.client.poll_gone(cx).map(|()| Err(Broken::Client));
+                    return self.client.poll_gone(cx).map(|()| Err(self.left()));
                 }
             }
         }
@@ -271,7 +274,7 @@ impl Forwarding<'_, '_> {
             Err(error) => return Err(self.lost(error.into())),
         };
         match feed.event {
-            ScanEvent::More => {}
+            ScanEvent::More => self.client.wait.note_beginning(),
             ScanEvent::Complete if self.may_repeat && self.forwarded == 0 && self.is_not_run() => {
                 return Err(Broken::NotRun);
             }
@@ -338,6 +341,14 @@ impl Forwarding<'_, '_> {
             PREVENTED => error.message.contains("read-only") || error.message.contains("read_only"),
             _ => false,
         })
+    }
+
+    /// The client has gone.
+    fn left(&self) -> Broken {
+        match self.received {
+            0 => Broken::GivenUp,
+            _ => Broken::Client,
+        }
     }
 
     fn lost(&self, error: BackendError) -> Broken {

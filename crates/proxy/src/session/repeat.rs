@@ -125,6 +125,10 @@ impl Session {
                 let error = if is_withheld { BackendError::Ended } else { error };
                 Broken::Backend { error, is_partial }
             }
+            Broken::GivenUp => {
+                self.measure_given_up(&held, routed);
+                broken
+            }
             broken => broken,
         };
         self.broken(broken, held, shape, seq).await?;

@@ -12,6 +12,7 @@ use tokio::task::LocalSet;
 use super::names;
 use super::reconcile::Probes;
 use super::regulate;
+use super::slow_readers;
 use super::watcher::Watcher;
 use crate::event_loop;
 use crate::knowledge::MemoryFile;
@@ -42,6 +43,7 @@ async fn run(watcher: Rc<Watcher>, changed: Arc<Notify>) {
     });
     tokio::task::spawn_local(regulate::run(watcher.clone()));
     tokio::task::spawn_local(names::run(watcher.clone()));
+    tokio::task::spawn_local(slow_readers::run(watcher.clone()));
     while watcher.phase() != Phase::Stopping {
         probes.reconcile(&watcher);
         changed.notified().await;

@@ -69,6 +69,7 @@ mod shares;
 mod sharing;
 mod shifts;
 mod simulated;
+mod slow_readers;
 mod soak;
 mod statements;
 mod streaming;
