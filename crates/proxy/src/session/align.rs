@@ -45,6 +45,9 @@ pub(super) struct Alignment<'a> {
     pub(super) pending: &'a mut PendingTransaction,
     pub(super) hidden: &'a mut HiddenVariables,
     pub(super) requirements: &'a Requirements,
+    /// The session's last statement was lost with its connection. Others of the same server may be about to end, so one that was idle is
+    /// asked first: of a client, no second statement is to have an end that nobody knows.
+    pub(super) follows_loss: bool,
 }
 
 /// What a connection has of a session.
@@ -87,7 +90,7 @@ impl Alignment<'_> {
     /// was done. This is what most statements find.
     pub(super) fn adopt_at_once(&mut self, backend: &mut Backend) -> bool {
         let is_anothers = self.is_anothers(backend);
-        let is_checked = self.requirements.asks() || self.requirements.follows_loss;
+        let is_checked = self.requirements.asks() || self.follows_loss;
         if is_checked || (is_anothers && !self.can_reset_ahead(backend)) {
             return false;
         }
@@ -145,14 +148,14 @@ impl Alignment<'_> {
             self.hidden.taken_over(backend.serial);
             backend.save_insert_id().await?;
             // One that was idle for long may be lost, which is told before the statement is sent.
-            let is_alive = backend.idle_since.elapsed() < LIKELY_ALIVE && !self.requirements.follows_loss;
+            let is_alive = backend.idle_since.elapsed() < LIKELY_ALIVE && !self.follows_loss;
             if is_alive && !backend.may_outlast_reset {
                 backend.takes_any_autocommit = self.settings.is_fresh;
                 backend.reset_ahead();
             } else {
                 refused(backend.reset().await?.err())?;
             }
-        } else if self.requirements.follows_loss {
+        } else if self.follows_loss {
             backend.exchange(Command::Ping).await?;
         }
         // From here on it has this session's state, whether a statement runs on it or not.

@@ -286,6 +286,7 @@ impl Session {
             pending: &mut self.pending,
             hidden: &mut self.hidden,
             requirements,
+            follows_loss: self.has_lost_connection,
         }
     }
 

@@ -189,16 +189,10 @@ impl Session {
         if let Some(question) = self.question(&statement, schema.as_deref()) {
             return Box::pin(self.answer(question, Rows::Binary, seq)).await;
         }
-        // Servers change to the schema that it was prepared in, and back to another: a USE has no effect there.
-        let is_elsewhere = self.settings.schema != schema;
-        std::mem::swap(&mut self.settings.schema, &mut schema);
         if prepared::is_text(&statement) || is_comment_only(&statement) {
-            let executed = Box::pin(self.execute_as_text(&text, &execution)).await;
-            if is_elsewhere {
-                self.settings.schema = schema;
-            }
-            return executed;
+            return Box::pin(self.execute_as_text(&text, &execution, schema)).await;
         }
+        std::mem::swap(&mut self.settings.schema, &mut schema);
         let flow = wait_for!(self.execute_in_schema(&statement, &execution));
         self.settings.schema = schema;
         self.statements.forget_long_data(execution.id);

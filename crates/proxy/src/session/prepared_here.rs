@@ -4,6 +4,7 @@
 //! its execution is the text, sent as a query.
 
 use std::rc::Rc;
+use std::sync::Arc;
 
 use shardwright_sql::lex::reads_alike;
 use shardwright_wire::{ColumnDefinition, PrepareOk, ResultSetWriter, append_packet};
@@ -48,7 +49,23 @@ impl Session {
     }
 
     /// Executes what servers run only as a text.
-    pub(super) async fn execute_as_text(&mut self, text: &[u8], execution: &Execution<'_>) -> Flow {
+    pub(super) async fn execute_as_text(
+        &mut self,
+        text: &[u8],
+        execution: &Execution<'_>,
+        schema: Option<Arc<str>>,
+    ) -> Flow {
+        // Servers change to the schema that it was prepared in, and back to another: a USE has no effect there.
+        let is_elsewhere = self.settings.schema != schema;
+        let former = std::mem::replace(&mut self.settings.schema, schema);
+        let executed = self.execute_here(text, execution).await;
+        if is_elsewhere {
+            self.settings.schema = former;
+        }
+        executed
+    }
+
+    async fn execute_here(&mut self, text: &[u8], execution: &Execution<'_>) -> Flow {
         let seq = execution.seq;
         let Some(prepared) = self.statements.get(execution.id) else {
             return self

@@ -75,9 +75,6 @@ pub(super) struct Requirements {
     pub(super) is_read_alone: bool,
     /// Such a read is given READ ONLY with what is set for the next transaction.
     pub(super) is_marked: bool,
-    /// The session's last statement was lost with its connection. Others of the same server may be about to end, so one that was idle is
-    /// asked first: of a client, no second statement is to have an end that nobody knows.
-    pub(super) follows_loss: bool,
     /// It may be about tables.
     pub(super) is_work: bool,
     /// The servers for which the statement was read: another may read it otherwise.
@@ -157,7 +154,6 @@ impl Requirements {
             insert_id: false,
             asks_insert_id: false,
             runs_unseen_code: false,
-            follows_loss: false,
             reads_schema_charset: false,
             own: None,
             in_transaction: false,

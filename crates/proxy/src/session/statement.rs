@@ -363,7 +363,6 @@ impl Session {
             may_use_up: is_work || shape.class == StatementClass::Show || shape.runs_or_reads(),
             is_read_alone,
             is_marked: is_read_alone && !self.is_never_asked(),
-            follows_loss: self.has_lost_connection,
             is_work: is_work || shape.class == StatementClass::Show,
             read_for: statement.mode().servers,
             not_on: None,
