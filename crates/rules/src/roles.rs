@@ -9,6 +9,7 @@ mod memory;
 mod preferred;
 mod replicas;
 mod sight;
+mod sisters;
 mod source;
 mod supposed;
 mod why;
@@ -20,6 +21,7 @@ pub use memory::RoleMemory;
 pub use preferred::NotPreferred;
 pub use shardwright_vocabulary::{ServerName, Supposition};
 pub use sight::{GaleraSight, GroupSight, ServerSight, Sight};
+pub use sisters::{Doubt, SisterReport, SisterReports, remembering};
 pub use source::{LastLag, Source};
 pub use why::Why;
 

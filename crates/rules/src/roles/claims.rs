@@ -54,11 +54,11 @@ fn next(before: Option<Claim>, sight: &ServerSight, is_holder_lost: bool) -> Opt
     })
 }
 
-/// Takes up what was seen of the candidates.
+/// Takes up what was seen of the candidates; whether one of them was seen to be promoted.
 pub(super) fn follow<'s>(
     claims: &mut BTreeMap<Address, Claim>,
     seen: impl Iterator<Item = (&'s Address, Option<&'s ServerSight>)> + Clone,
-) {
+) -> bool {
     let is_candidate = |server: &Address| seen.clone().any(|(candidate, _)| candidate == server);
     claims.retain(|server, _| is_candidate(server));
     let holder = holder(claims).cloned();
@@ -80,9 +80,16 @@ pub(super) fn follow<'s>(
             }
         }
     }
+    let is_promotion = promoted.len() == 1;
     take_up_found(claims, found);
     take_up_promoted(claims, promoted);
     settle_contest(claims);
+    is_promotion
+}
+
+/// A server was promoted last, as somebody says who has seen it.
+pub(super) fn promote(claims: &mut BTreeMap<Address, Claim>, server: &Address) {
+    take_up_promoted(claims, vec![server.clone()]);
 }
 
 /// Servers that could write when they were first looked at: when they were promoted is not known.

@@ -29,6 +29,10 @@ pub(super) fn writers(
     sights: &[Sight],
     memory: &mut RoleMemory,
 ) -> Option<Vec<Standing>> {
+    if group.failback == Failback::Automatic {
+        // Who writes follows from what is seen alone.
+        memory.doubt = None;
+    }
     if !memory.knows_anything() && sights.contains(&Sight::Unseen) {
         return None;
     }
@@ -52,6 +56,13 @@ pub(super) fn writers(
         able.truncate(group.writers as usize);
         able
     };
+    if let Some(doubt) = &memory.doubt {
+        let standing = |fitness| match fitness {
+            Fitness::Fit | Fitness::Poor(_) => Standing::Out(Why::Doubted(doubt.clone())),
+            Fitness::Unfit(why) => Standing::Out(why),
+        };
+        return Some(fitness.into_iter().map(standing).collect());
+    }
     let mut chosen = choose(&|fitness| *fitness == Fitness::Fit);
     if chosen.is_empty() {
         chosen = choose(&|fitness| !matches!(fitness, Fitness::Unfit(_)));

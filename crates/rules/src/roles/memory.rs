@@ -4,8 +4,9 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::Claim;
-use crate::Address;
+use super::sisters::{Doubt, SisterReport};
+use super::{Claim, claims};
+use crate::{Address, ClusterKind};
 
 /// What the roles of a cluster depend on beside what is seen now.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -16,6 +17,9 @@ pub struct RoleMemory {
     /// In a cluster of type replication: what each server's flag has said so far.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     pub(super) claims: BTreeMap<Address, Claim>,
+    /// Why no server writes, although other proxies may write somewhere. A person or another apply ends it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub(super) doubt: Option<Doubt>,
 }
 
 impl RoleMemory {
@@ -25,13 +29,46 @@ impl RoleMemory {
         self.claims.remove(server);
     }
 
-    /// A server is to write in the place of those that did.
-    pub(super) fn prefer(&mut self, server: &Address) {
-        self.writers = vec![server.clone()];
+    /// The servers that write, or did last: no other takes over from them without a promotion or a failure.
+    #[must_use]
+    pub fn last_writers(&self) -> Vec<Address> {
+        match claims::holder(&self.claims) {
+            Some(holder) => vec![holder.clone()],
+            None => self.writers.clone(),
+        }
+    }
+
+    /// Nothing writes until somebody says where the other proxies write.
+    #[must_use]
+    pub fn of_doubt(doubt: Doubt) -> Self {
+        Self {
+            doubt: Some(doubt),
+            ..Self::default()
+        }
+    }
+
+    /// Takes up what other proxies say of the writers. A proxy that has seen who writes knows better.
+    pub fn hear(&mut self, kind: &ClusterKind, report: &SisterReport) {
+        if self.knows_anything() && self.doubt.is_none() {
+            return;
+        }
+        match report {
+            SisterReport::Writers(writers) => self.believe(kind, writers),
+            SisterReport::Doubt(doubt) => self.doubt = Some(doubt.clone()),
+        }
+    }
+
+    /// These servers are to write in the place of those that did.
+    pub(super) fn believe(&mut self, kind: &ClusterKind, writers: &[Address]) {
+        self.doubt = None;
+        self.writers = writers.to_vec();
+        if let (ClusterKind::Replication { .. }, [writer]) = (kind, writers) {
+            claims::promote(&mut self.claims, writer);
+        }
     }
 
     pub(super) fn knows_anything(&self) -> bool {
-        !self.writers.is_empty() || !self.claims.is_empty()
+        !self.writers.is_empty() || !self.claims.is_empty() || self.doubt.is_some()
     }
 
     pub(super) fn wrote_last(&self, server: &Address) -> bool {

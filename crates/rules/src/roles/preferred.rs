@@ -45,11 +45,15 @@ impl WatchedCluster<'_> {
         sights: &[Sight],
         memory: &mut RoleMemory,
     ) -> Result<(), NotPreferred> {
-        let (ClusterKind::Galera(group) | ClusterKind::GroupReplication(group)) = &self.cluster.kind else {
-            return Err(NotPreferred::OfServers);
-        };
-        if group.failback == Failback::Automatic {
-            return Err(NotPreferred::FailsBack);
+        match &self.cluster.kind {
+            ClusterKind::Galera(group) | ClusterKind::GroupReplication(group) => {
+                if group.failback == Failback::Automatic {
+                    return Err(NotPreferred::FailsBack);
+                }
+            }
+            // Its servers say nothing that would end a doubt.
+            ClusterKind::Replication { .. } if memory.doubt.is_some() => {}
+            ClusterKind::Replication { .. } | ClusterKind::Single => return Err(NotPreferred::OfServers),
         }
         if !self
             .servers
@@ -59,7 +63,7 @@ impl WatchedCluster<'_> {
             return Err(NotPreferred::NoSuchServer);
         }
         let mut wanted = memory.clone();
-        wanted.prefer(server);
+        wanted.believe(&self.cluster.kind, std::slice::from_ref(server));
         let roles = self.roles(sights, &mut wanted);
         match roles
             .as_ref()

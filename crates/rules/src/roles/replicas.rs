@@ -15,7 +15,9 @@ pub(super) fn writer(
     }
     let servers = watched.servers.iter().map(|(candidate, _)| &candidate.server);
     let seen = servers.zip(sights).map(|(server, sight)| (server, sight.seen()));
-    claims::follow(&mut memory.claims, seen);
+    if claims::follow(&mut memory.claims, seen) {
+        memory.doubt = None;
+    }
     let chosen = chosen(memory);
     let standings: Vec<Standing> = watched
         .servers
@@ -53,7 +55,7 @@ fn standing(server: &Address, sight: &Sight, chosen: Option<&Address>, memory: &
         Sight::Silent { .. } | Sight::Seen(_) if sight.tells_nothing() => {
             let is_writer = memory.wrote_last(server) && chosen.is_none_or(|chosen| chosen == server);
             return if is_writer {
-                Standing::Serves
+                writes_unless_doubted(memory)
             } else {
                 Standing::Out(sight.silence())
             };
@@ -61,7 +63,7 @@ fn standing(server: &Address, sight: &Sight, chosen: Option<&Address>, memory: &
         Sight::Silent { .. } | Sight::Seen(_) => {}
     }
     if chosen == Some(server) {
-        return Standing::Serves;
+        return writes_unless_doubted(memory);
     }
     let contested = |claim| Why::Undecided(claims::with(&memory.claims, claim).cloned().collect());
     Standing::Out(match (memory.claims.get(server), chosen) {
@@ -73,6 +75,11 @@ fn standing(server: &Address, sight: &Sight, chosen: Option<&Address>, memory: &
         (Some(Claim::Writable), _) => Why::Replicates,
         (Some(Claim::Superseded | Claim::Promoted), by) => Why::Superseded(by.cloned()),
     })
+}
+
+fn writes_unless_doubted(memory: &RoleMemory) -> Standing {
+    let doubt = memory.doubt.clone();
+    doubt.map_or(Standing::Serves, |doubt| Standing::Out(Why::Doubted(doubt)))
 }
 
 /// Whether a server that does not write may answer reads. `reads_unknown`: the writer is gone, and replicas read on though nobody

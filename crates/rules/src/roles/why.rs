@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::sisters::Doubt;
 use super::source::Source;
 use crate::{Address, MemberStatus, Words};
 
@@ -50,6 +51,8 @@ pub enum Why {
     QueueUnknown,
     /// Its state in the group is another than that of a server that serves.
     State(String),
+    /// It could write, and other proxies may write elsewhere.
+    Doubted(Doubt),
 }
 
 impl Why {
@@ -65,6 +68,7 @@ impl Why {
             | Why::Behind { .. }
             | Why::QueueUnknown
             | Why::Silent(_)
+            | Why::Doubted(_)
             | Why::Unseen => MemberStatus::Draining,
             Why::Lost(_) | Why::Superseded(_) | Why::Undecided(_) | Why::NoReplica | Why::State(_) => {
                 MemberStatus::Offline
@@ -121,6 +125,7 @@ impl fmt::Display for Why {
             }
             Why::QueueUnknown => f.write_str("it does not say how many transactions wait to be applied"),
             Why::State(state) => write!(f, "{state}"),
+            Why::Doubted(doubt) => doubt.fmt(f),
         }
     }
 }

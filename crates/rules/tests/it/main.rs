@@ -12,6 +12,7 @@ mod prepared;
 mod regulated;
 mod roles;
 mod shard_maps;
+mod sisters;
 mod trust;
 mod unknown_lag;
 mod watched;

@@ -65,7 +65,7 @@ pub(crate) fn replication() -> Configuration {
     configuration(kind, WriterServesReads::LastResort, &["db1", "db2", "db3"])
 }
 
-fn galera(failback: Failback, writers: u32) -> Configuration {
+pub(crate) fn galera(failback: Failback, writers: u32) -> Configuration {
     let kind = ClusterKind::Galera(Group {
         backup_writer: HostgroupId(3),
         offline: HostgroupId(4),
@@ -80,7 +80,7 @@ fn galera(failback: Failback, writers: u32) -> Configuration {
 /// reach its source, `rw-` one that was stopped, `cut2` and `halt2` a replica of either kind that was 2 s behind (60 s and 3 s ago),
 /// `ro9` one with 9 s, `ro4s` one with 4 whole seconds, `ro?` one with an unknown lag, `down`, `mute`, `new`; of
 /// Galera: `ok`, `donor`, `minority`, `queue`, `reject`, `galera-ro`.
-fn sight(word: &str) -> Sight {
+pub(crate) fn sight(word: &str) -> Sight {
     let replica = |is_read_only, source, lag_ms| {
         Sight::Seen(Box::new(ServerSight {
             is_read_only: Some(is_read_only),
@@ -171,7 +171,7 @@ fn sight(word: &str) -> Sight {
     }
 }
 
-fn told(roles: Option<&Roles>) -> String {
+pub(crate) fn told(roles: Option<&Roles>) -> String {
     let Some(roles) = roles else {
         return "nothing is known".to_owned();
     };
@@ -202,8 +202,12 @@ fn told(roles: Option<&Roles>) -> String {
 
 /// What becomes of the roles as the servers change; each line is what was seen, one word for each server.
 pub(crate) fn story(configuration: &Configuration, lines: &[&str]) -> String {
+    story_with(configuration, RoleMemory::default(), lines)
+}
+
+/// The same of a proxy that remembers something.
+pub(crate) fn story_with(configuration: &Configuration, mut memory: RoleMemory, lines: &[&str]) -> String {
     let watched = WatchedCluster::of(configuration, &configuration.clusters[0]).unwrap();
-    let mut memory = RoleMemory::default();
     let tell = |line: &&str| {
         let sights: Vec<Sight> = line.split_whitespace().map(sight).collect();
         let roles = watched.roles(&sights, &mut memory);
