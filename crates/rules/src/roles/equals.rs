@@ -46,13 +46,14 @@ pub(super) fn writers(
         })
         .collect();
     let server = |at: usize| &watched.servers[at].0.server;
+    let wrote = |at: usize| group.failback == Failback::Manual && memory.wrote_last(server(at));
+    // After a start, who wrote has the first word: it may answer a moment later than others.
+    let is_awaited = (0..fitness.len()).any(|at| wrote(at) && fitness[at] == Fitness::Unfit(Why::Unseen));
     let choose = |is_able: &dyn Fn(&Fitness) -> bool| {
-        let able = (0..fitness.len()).filter(|&at| is_able(&fitness[at]));
+        let able = (0..fitness.len()).filter(|&at| is_able(&fitness[at]) && (wrote(at) || !is_awaited));
         let mut able: Vec<usize> = able.collect();
-        if group.failback == Failback::Manual {
-            // Stable: beside those that write, the order of preference stays.
-            able.sort_by_key(|&at| !memory.wrote_last(server(at)));
-        }
+        // Stable: beside those that write, the order of preference stays.
+        able.sort_by_key(|&at| !wrote(at));
         able.truncate(group.writers as usize);
         able
     };
@@ -74,7 +75,9 @@ pub(super) fn writers(
         Fitness::Poor(why) | Fitness::Unfit(why) => Standing::Out(why),
     };
     let standings = fitness.into_iter().enumerate().map(standing).collect();
-    memory.remember(writing);
+    if !is_awaited {
+        memory.remember(writing);
+    }
     Some(standings)
 }
 

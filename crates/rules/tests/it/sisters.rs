@@ -24,7 +24,9 @@ fn a_new_proxy_writes_where_the_others_do() {
     let manual = galera(Failback::Manual, 1);
     insta::assert_snapshot!(story(&manual, &["ok ok ok"]), @"ok ok ok           writes: pxc1 pxc2 stands by pxc3 stands by; reads: (pxc1) pxc2 pxc3");
     let memory = heard(&manual, &writers(&["pxc2"]));
-    insta::assert_snapshot!(story_with(&manual, memory, &["ok ok ok", "ok down ok", "ok ok ok"]), @r"
+    insta::assert_snapshot!(story_with(&manual, memory, &["ok new new", "ok ok new", "ok ok ok", "ok down ok", "ok ok ok"]), @r"
+    ok new new         writes: pxc1 stands by; reads: pxc1
+    ok ok new          writes: pxc1 stands by pxc2; reads: pxc1 (pxc2)
     ok ok ok           writes: pxc1 stands by pxc2 pxc3 stands by; reads: pxc1 (pxc2) pxc3
     ok down ok         writes: pxc1 pxc3 stands by; reads: (pxc1) pxc3
     ok ok ok           writes: pxc1 pxc2 stands by pxc3 stands by; reads: (pxc1) pxc2 pxc3
@@ -43,6 +45,19 @@ fn a_new_proxy_writes_where_the_others_do() {
     // It was promoted while the others were asked: its servers know better.
     let memory = heard(&replication, &writers(&["db2"]));
     insta::assert_snapshot!(story_with(&replication, memory, &["rw ro ro"]), @"rw ro ro           writes: db1; reads: (db1) db2 db3");
+}
+
+#[test]
+fn a_proxy_that_starts_again_waits_for_the_server_that_wrote() {
+    let manual = galera(Failback::Manual, 1);
+    let memory = heard(&manual, &writers(&["pxc3"]));
+    insta::assert_snapshot!(story_with(&manual, memory.clone(), &["ok new new", "ok ok new", "ok ok down"]), @r"
+    ok new new         writes: pxc1 stands by; reads: pxc1
+    ok ok new          writes: pxc1 stands by pxc2 stands by; reads: pxc1 pxc2
+    ok ok down         writes: pxc1 pxc2 stands by; reads: (pxc1) pxc2
+    ");
+    // Where writes return by themselves, nobody is waited for.
+    insta::assert_snapshot!(story_with(&galera(Failback::Automatic, 1), memory, &["ok new new"]), @"ok new new         writes: pxc1; reads: (pxc1)");
 }
 
 #[test]
