@@ -1,6 +1,6 @@
 //! SIGINT, SIGTERM and SIGHUP as things to wait for.
 
-use std::sync::mpsc::{self, Receiver};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::Duration;
 
 use tokio::signal::unix::{SignalKind, signal};
@@ -68,13 +68,24 @@ impl Signals {
 
     /// Waits for the next one.
     pub(crate) fn wait(&self) -> Result<&'static str, CommandError> {
-        self.received
-            .recv()
-            .map_err(|_| CommandError::internal("the thread that receives signals ended"))
+        self.received.recv().map_err(|_| ended())
+    }
+
+    /// Waits for the next one for some time.
+    pub(crate) fn next_within(&self, time: Duration) -> Result<Option<&'static str>, CommandError> {
+        match self.received.recv_timeout(time) {
+            Ok(signal) => Ok(Some(signal)),
+            Err(RecvTimeoutError::Timeout) => Ok(None),
+            Err(RecvTimeoutError::Disconnected) => Err(ended()),
+        }
     }
 
     /// Waits for a signal to stop for some time; whether it came.
     pub(crate) fn wait_for(&self, time: Duration) -> bool {
         self.received.recv_timeout(time).is_ok_and(|name| name != HANGUP)
     }
+}
+
+fn ended() -> CommandError {
+    CommandError::internal("the thread that receives signals ended")
 }

@@ -2,6 +2,7 @@
 
 mod grammar;
 mod pausing;
+mod problems;
 mod refusing;
 mod rows;
 mod servers;
@@ -23,7 +24,7 @@ use shardwright_wire::{MysqlError, errors};
 use zeroize::Zeroizing;
 
 use self::grammar::{AdminStatement, Explain};
-use crate::control::{ApplyError, Expected};
+use crate::control::{ApplyError, ApplyRequest};
 use crate::failpoint::{FailPoint, FailPoints};
 use crate::shared::Shared;
 
@@ -142,11 +143,7 @@ impl Session for AdminSession {
         let text = std::str::from_utf8(sql).map_err(|_| errors::PARSE.with("the statement is not UTF-8"))?;
         match grammar::parse(text)? {
             Some(AdminStatement::Observe) => self.observe(rows),
-            Some(AdminStatement::Apply {
-                expected,
-                project,
-                json,
-            }) => self.apply(&expected, project.as_deref(), &json, rows),
+            Some(AdminStatement::Apply(request)) => self.apply(&request, rows),
             Some(AdminStatement::Explain(explain)) => self.explain(&explain, rows),
             Some(AdminStatement::Reload) => self.reload(rows),
             Some(AdminStatement::Pause { cluster, time }) => self.pause(&cluster, time, rows),
@@ -183,13 +180,7 @@ impl AdminSession {
         .send(rows)
     }
 
-    fn apply(
-        &mut self,
-        expected: &Expected,
-        project: Option<&str>,
-        json: &str,
-        rows: &mut dyn RowSink,
-    ) -> Result<Answer, MysqlError> {
+    fn apply(&mut self, request: &ApplyRequest, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
         // Statements that wait were routed by what is served now.
         if let Some((cluster, _)) = self.shared.pauses.all().first() {
             return Err(refusal(&ApplyError::Moving(cluster.clone())));
@@ -197,13 +188,13 @@ impl AdminSession {
         let applied = self
             .shared
             .control
-            .apply(expected, project, json)
+            .apply(request)
             .map_err(|error| refusal(&error))?;
         self.shared.wake_all();
         tracing::info!(
             generation = applied.generation,
             fingerprint = applied.fingerprint,
-            project,
+            project = request.project,
             "applied"
         );
         self.answered = Answered(Some(self.shared.control.fail_points));

@@ -8,4 +8,5 @@ mod question;
 mod readiness;
 mod server;
 
+pub(crate) use self::readiness::lacks_writer;
 pub(crate) use self::server::CheckServer;

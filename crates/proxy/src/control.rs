@@ -4,6 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 
 use arc_swap::ArcSwap;
 use shardwright_rules::Address;
+use shardwright_rules::roles::SisterReports;
 
 use crate::failpoint::{FailPoint, FailPoints};
 use crate::knowledge::{Knowledge, MemoryFile};
@@ -11,17 +12,23 @@ use crate::listeners::Listeners;
 use crate::members::MemberRegistry;
 use crate::options::Options;
 use crate::snapshot::{BuildContext, Snapshot};
-use crate::store::{Store, StoreError};
+use crate::store::{Generation, Store, StoreError};
 use crate::throttles::Measured;
 use crate::validate::{Certificates, Problem};
 
 /// Problems that an answer lists; the rest is counted.
 const LISTED_PROBLEMS: usize = 20;
 
+/// What is said of a proxy to which nothing was applied yet.
+pub(crate) const WAITING: &str = "waiting for a first apply";
+
 /// What is served, and the only way to change it.
 pub(crate) struct Control {
     snapshot: Arc<ArcSwap<Snapshot>>,
     store: Mutex<Store>,
+    memory_file: MemoryFile,
+    /// What is damaged in the data directory, each in a sentence; an apply makes up for it.
+    damage: Mutex<Vec<String>>,
     pub(crate) members: MemberRegistry,
     /// What is known of servers.
     pub(crate) knowledge: Knowledge,
@@ -41,6 +48,18 @@ pub(crate) struct Expected {
     pub(crate) fingerprint: String,
     /// The project that the proxy is taken over from, if any.
     pub(crate) owner: Option<String>,
+}
+
+/// A configuration that is to be served.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ApplyRequest {
+    pub(crate) expected: Expected,
+    /// Whose configuration it is.
+    pub(crate) project: Option<String>,
+    /// What other proxies say of who writes.
+    pub(crate) reports: SisterReports,
+    /// The serialized configuration.
+    pub(crate) json: String,
 }
 
 /// What was applied.
@@ -94,11 +113,10 @@ pub enum RestoreError {
     /// The store cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The stored bytes are not what was applied.
-    #[error("generation {0} in the data directory is damaged: its fingerprint does not fit")]
-    Damaged(i64),
     /// This version does not run what an earlier one did.
-    #[error("generation {generation} in the data directory cannot be served: {reason}")]
+    #[error(
+        "generation {generation} in the data directory is whole and cannot be served: {reason}; give the options with which it was applied, or run the version that did"
+    )]
     Invalid {
         /// The generation.
         generation: i64,
@@ -108,14 +126,23 @@ pub enum RestoreError {
 }
 
 impl Control {
-    /// Serves the last generation of the store, or nothing if there is none.
+    /// Serves the newest generation of the store that is whole, or nothing if nothing was ever applied.
     pub(crate) fn restore(
-        store: Store,
+        mut store: Store,
         options: &Options,
         fail_points: FailPoints,
     ) -> Result<Self, RestoreError> {
+        let restorable = store.restorable()?;
+        let mut damage = restorable.damage;
+        let memory_file = MemoryFile::in_directory(&options.data_dir);
+        let has_to_remember = store.was_on_record && restorable.generation.is_some();
+        let memories = match memory_file.read() {
+            Ok(None) if has_to_remember => Err("the file is missing".to_owned()),
+            Ok(memories) => Ok(memories.unwrap_or_default()),
+            Err(error) => Err(error.to_string()),
+        };
         let members = MemberRegistry::default();
-        let knowledge = Knowledge::of_memories(MemoryFile::in_directory(&options.data_dir).read());
+        let knowledge = Knowledge::of_memories(memories.clone().unwrap_or_default());
         let certificates = Certificates::of(&options.tls);
         let context = BuildContext {
             members: &members,
@@ -124,27 +151,25 @@ impl Control {
             certificates,
             served: None,
         };
-        let snapshot = match store.last()? {
+        let snapshot = match &restorable.generation {
             None => Snapshot::empty(),
-            Some(generation) => {
-                let number = generation.number;
-                let (snapshot, problems) =
-                    Snapshot::restore(&generation, &context).map_err(|problems| RestoreError::Invalid {
-                        generation: number,
-                        reason: listed(&problems),
-                    })?;
-                if snapshot.fingerprint != generation.fingerprint {
-                    return Err(RestoreError::Damaged(number));
-                }
-                for problem in problems {
-                    tracing::error!(address = problem.address, "it cannot log in: {}", problem.reason);
-                }
-                snapshot
-            }
+            Some(generation) => restored(generation, &context)?,
         };
-        Ok(Self {
+        if let Err(reason) = memories {
+            knowledge.forgot(&snapshot.configuration);
+            damage.push(format!(
+                "{}: {reason}: who writes is not remembered",
+                memory_file.path().display()
+            ));
+        }
+        for damage in &damage {
+            tracing::error!("{damage}");
+        }
+        let control = Self {
             snapshot: Arc::new(ArcSwap::from_pointee(snapshot)),
             store: Mutex::new(store),
+            memory_file,
+            damage: Mutex::new(damage),
             members,
             knowledge,
             measured: Measured::default(),
@@ -152,6 +177,30 @@ impl Control {
             allow_secret_commands: options.allow_secret_commands,
             certificates,
             fail_points,
+        };
+        if !control.is_waiting() {
+            // From here on, a file that is missing is lost.
+            control.remember()?;
+        }
+        Ok(control)
+    }
+
+    /// Whether nothing was ever applied.
+    pub(crate) fn is_waiting(&self) -> bool {
+        self.snapshot.load().generation == 0
+    }
+
+    /// What is damaged in the data directory, each in a sentence.
+    pub(crate) fn damage(&self) -> Vec<String> {
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Writes down what monitors remember.
+    pub(crate) fn remember(&self) -> Result<(), StoreError> {
+        let written = self.memory_file.write(|| self.knowledge.memories());
+        written.map_err(|source| StoreError::Io {
+            path: self.memory_file.path().to_owned(),
+            source,
         })
     }
 
@@ -160,9 +209,12 @@ impl Control {
         &self.snapshot
     }
 
-    /// Opens the listeners of what is served.
+    /// Opens the listeners of what is served; none while nothing is.
     pub(crate) fn open_listeners(&self) -> Result<(), Vec<Problem>> {
         let _store = self.store.lock().unwrap_or_else(PoisonError::into_inner);
+        if self.is_waiting() {
+            return Ok(());
+        }
         let prepared = self.listeners.prepare(&self.snapshot.load().configuration)?;
         self.listeners.publish(prepared);
         Ok(())
@@ -209,12 +261,8 @@ impl Control {
 
     /// Applies a serialized configuration of a project, if what is served is what the caller expects and no other
     /// project's.
-    pub(crate) fn apply(
-        &self,
-        expected: &Expected,
-        project: Option<&str>,
-        json: &str,
-    ) -> Result<Applied, ApplyError> {
+    pub(crate) fn apply(&self, request: &ApplyRequest) -> Result<Applied, ApplyError> {
+        let expected = &request.expected;
         self.fail_points.reach(FailPoint::Received);
         let mut store = match self.store.try_lock() {
             Ok(store) => store,
@@ -229,7 +277,7 @@ impl Control {
                 fingerprint: served.fingerprint.clone(),
             });
         }
-        let project = project.map(str::to_owned);
+        let project = request.project.clone();
         // A proxy without an owner is anybody's; one with an owner changes hands only when the caller names it.
         if served.project.is_some() && served.project != project && served.project != expected.owner {
             return Err(ApplyError::Foreign {
@@ -238,7 +286,7 @@ impl Control {
             });
         }
         let context = self.context(&served);
-        let snapshot = Snapshot::build(served.generation + 1, json, &context)
+        let snapshot = Snapshot::build(store.next_number(), &request.json, &context)
             .map_err(ApplyError::Invalid)?
             .of_project(project);
         let listeners = self
@@ -247,6 +295,9 @@ impl Control {
             .map_err(ApplyError::Invalid)?;
         self.fail_points.reach(FailPoint::Validated);
         self.fail_points.reach(FailPoint::BeforePersist);
+        // Before anything is served by it: the first server that answers must not become the writer.
+        self.knowledge.hear(&snapshot.configuration, &request.reports);
+        self.remember()?;
         store.append(&snapshot.generation(), self.fail_points)?;
         self.fail_points.reach(FailPoint::Persisted);
         let applied = Applied {
@@ -255,9 +306,23 @@ impl Control {
         };
         self.snapshot.store(Arc::new(snapshot));
         self.listeners.publish(listeners);
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clear();
         self.fail_points.reach(FailPoint::Published);
         drop(store);
         self.members.prune();
         Ok(applied)
     }
+}
+
+/// A generation that was served before.
+fn restored(generation: &Generation, context: &BuildContext<'_>) -> Result<Snapshot, RestoreError> {
+    let (snapshot, problems) =
+        Snapshot::restore(generation, context).map_err(|problems| RestoreError::Invalid {
+            generation: generation.number,
+            reason: listed(&problems),
+        })?;
+    for problem in problems {
+        tracing::error!(address = problem.address, "it cannot log in: {}", problem.reason);
+    }
+    Ok(snapshot)
 }

@@ -23,7 +23,7 @@ use crate::options::Options;
 use crate::proxy::StartError;
 use crate::shared::{Phase, Shared};
 use crate::snapshot::{BuildContext, Snapshot};
-use crate::store::Store;
+use crate::store::{Meant, Store};
 use crate::sweeps;
 use crate::tls::Tls;
 use crate::validate::Certificates;
@@ -61,8 +61,8 @@ impl OneWorker {
     /// # Errors
     /// [`StartError`].
     pub fn start(options: &Options, configuration: &str) -> Result<Self, StartError> {
-        let mut store = Store::open(&options.data_dir)?;
-        if store.last()?.is_none() {
+        let mut store = Store::open(&options.data_dir, Meant::default())?;
+        if store.restorable()?.generation.is_none() {
             let first = first_generation(options, configuration)?;
             store.append(&first.generation(), FailPoints::default())?;
         }

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime};
 
-use shardwright_rules::roles::{NotPreferred, RoleMemory, Roles, Sight, WatchedCluster};
-use shardwright_rules::{Address, Member};
+use shardwright_rules::roles::{
+    self, Doubt, NotPreferred, RoleMemory, Roles, Sight, SisterReports, WatchedCluster,
+};
+use shardwright_rules::{Address, Configuration, Member};
 use tokio::sync::Notify;
 
 use self::lag::LagMemory;
@@ -164,9 +166,39 @@ impl Knowledge {
         Ok(())
     }
 
+    /// Takes up what other proxies say of who writes.
+    pub(crate) fn hear(&self, configuration: &Configuration, reports: &SisterReports) {
+        let mut clusters = self.clusters();
+        for watched in roles::remembering(configuration) {
+            let cluster = watched.cluster;
+            if let Some(report) = reports.get(&cluster.address) {
+                let known = clusters.entry(cluster.address.clone()).or_default();
+                known.memory.hear(&cluster.kind, report);
+            }
+        }
+    }
+
+    /// What was remembered is lost. Who was promoted last can be seen again in part; where every server could write, it cannot.
+    pub(crate) fn forgot(&self, configuration: &Configuration) {
+        let mut clusters = self.clusters();
+        for watched in
+            roles::remembering(configuration).filter(|watched| watched.cluster.kind.group().is_some())
+        {
+            let known = clusters.entry(watched.cluster.address.clone()).or_default();
+            known.memory = RoleMemory::of_doubt(Doubt::Forgotten);
+        }
+    }
+
     /// What is known of a server of a cluster.
     pub(crate) fn server(&self, cluster: &Address, server: &Address) -> Option<KnownServer> {
         self.clusters().get(cluster)?.servers.get(server).cloned()
+    }
+
+    /// The servers of a cluster that write, or did last.
+    pub(crate) fn last_writers(&self, cluster: &Address) -> Vec<Address> {
+        let clusters = self.clusters();
+        let memory = clusters.get(cluster).map(|known| known.memory.last_writers());
+        memory.unwrap_or_default()
     }
 
     /// How often servers got other roles since the start.

@@ -47,6 +47,7 @@ mod pauses;
 mod permit;
 mod pool;
 mod pool_key;
+mod private_file;
 mod proxy;
 mod read_speed;
 mod read_times;

@@ -32,6 +32,10 @@ pub struct Options {
     pub checks: Option<SocketAddr>,
     /// Directory of the durable state; created when it is absent. One proxy at a time.
     pub data_dir: PathBuf,
+    /// Whose directory it is; another proxy does not start on it. `None`: that is not looked at.
+    pub name: Option<String>,
+    /// Whether the directory has to hold a configuration: one that is empty by mistake is no new one.
+    pub requires_configuration: bool,
     /// Password of the admin user `admin`; without one the admin address must be loopback.
     pub admin_password: Option<Zeroizing<String>>,
     /// Worker threads; `None` for one per core.
@@ -57,6 +61,8 @@ impl Options {
             admin,
             checks: None,
             data_dir: data_dir.into(),
+            name: None,
+            requires_configuration: false,
             admin_password: None,
             workers: None,
             allow_secret_commands: false,

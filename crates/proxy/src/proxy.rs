@@ -13,14 +13,13 @@ use crate::admin;
 use crate::checks::CheckServer;
 use crate::clock_thread::{ClockThread, NewClock};
 use crate::connection_ids::ConnectionIds;
-use crate::control::{Control, RestoreError, listed};
+use crate::control::{Control, RestoreError, WAITING, listed};
 use crate::descriptors;
 use crate::failpoint::{FailPoints, UnknownFailPoint};
-use crate::knowledge::MemoryFile;
 use crate::listener::Acceptors;
 use crate::options::Options;
 use crate::shared::{Phase, Shared};
-use crate::store::{Store, StoreError};
+use crate::store::{Meant, Store, StoreError};
 use crate::tls::{Tls, TlsError};
 use crate::watch;
 use crate::worker_handle::WorkerHandle;
@@ -73,7 +72,8 @@ pub enum StartError {
 pub struct Proxy;
 
 impl Proxy {
-    /// Starts a proxy: the last applied generation is served when this returns.
+    /// Starts a proxy: the last applied generation is served when this returns. As long as nothing was applied, only
+    /// administrators and checks are answered.
     ///
     /// # Errors
     /// [`StartError`]; nothing runs then.
@@ -84,7 +84,11 @@ impl Proxy {
         setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(StartError::CoreDumps)?;
         descriptors::raise_limit(options.limits.max_sessions);
         let fail_points = FailPoints::from_environment()?;
-        let store = Store::open(&options.data_dir)?;
+        let meant = Meant {
+            name: options.name.as_deref(),
+            holds_configuration: options.requires_configuration,
+        };
+        let store = Store::open(&options.data_dir, meant)?;
         let tls = Tls::load(options.tls.clone())?;
         let control = Control::restore(store, &options, fail_points)?;
         let connection_ids = ConnectionIds::draw().map_err(|error| io::Error::other(error.to_string()))?;
@@ -95,7 +99,7 @@ impl Proxy {
         let acceptors = Box::new(Acceptors(Arc::downgrade(&shared)));
         shared.control.listeners.accept_with(acceptors)?;
         let mut threads = start_workers(&shared, options.workers)?;
-        threads.push(start_watcher(&shared, &options)?);
+        threads.push(start_watcher(&shared)?);
         let admin_config = admin::config(options.admin_password.as_ref(), ADMIN_CONNECTIONS);
         let backend = Arc::new(admin::AdminBackend::new(shared.clone()));
         let admin = Server::bind(options.admin, admin_config, backend).map_err(|source| StartError::Listen {
@@ -117,6 +121,9 @@ impl Proxy {
         if let Some(address) = options.checks {
             let checks = CheckServer::start(running.shared.clone(), address);
             running.checks = Some(checks.map_err(|source| StartError::Listen { address, source })?);
+        }
+        if running.shared.control.is_waiting() {
+            tracing::warn!("{WAITING}; clients are not served");
         }
         let opened = running.shared.control.open_listeners();
         opened.map_err(|problems| StartError::Listeners(listed(&problems)))?;
@@ -144,9 +151,8 @@ fn start_workers(
     Ok(threads)
 }
 
-fn start_watcher(shared: &Arc<Shared>, options: &Options) -> Result<JoinHandle<()>, StartError> {
-    let file = MemoryFile::in_directory(&options.data_dir);
-    let (handle, thread) = watch::start(shared.clone(), file)?;
+fn start_watcher(shared: &Arc<Shared>) -> Result<JoinHandle<()>, StartError> {
+    let (handle, thread) = watch::start(shared.clone())?;
     match shared.watcher.set(handle) {
         Ok(()) => Ok(thread),
         Err(_) => Err(io::Error::other("servers are watched twice").into()),
@@ -169,6 +175,11 @@ impl RunningProxy {
     /// The first address that clients connect to; where there are only unix sockets, the one that would be there otherwise.
     pub fn listen_address(&self) -> SocketAddr {
         self.shared.control.listeners.first_tcp()
+    }
+
+    /// Whether clients can connect: not before a first apply, and not while it drains.
+    pub fn is_serving(&self) -> bool {
+        !self.listen_places().is_empty()
     }
 
     /// Where clients connect now: addresses, and paths of unix sockets.

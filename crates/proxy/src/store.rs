@@ -1,49 +1,30 @@
 //! The durable state: the last generations that were applied, in a data directory that one proxy owns.
+//!
+//! A directory that is empty is new. One that is not says in `proxy.json` whose it is and what was applied last, so a database that
+//! is gone is not taken for a new one. Each generation has the fingerprint of its text: one that is damaged is passed over, and the
+//! newest whole one is served.
+
+mod database;
+mod error;
+mod record;
+#[cfg(test)]
+mod tests;
 
 use std::fs::{self, File, TryLockError};
-use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use rusqlite::{Connection, OptionalExtension, params};
+use rusqlite::{Connection, params};
 
+pub use self::error::StoreError;
+use self::record::{Record, RecordFile};
 use crate::failpoint::{FailPoint, FailPoints};
+use crate::private_file;
 
 /// Generations that are kept.
 const KEPT_GENERATIONS: i64 = 10;
-const SCHEMA_VERSION: i64 = 2;
-
-/// Why the data directory cannot be used.
-#[derive(Debug, thiserror::Error)]
-pub enum StoreError {
-    /// The directory or its lock cannot be used.
-    #[error("{}: {source}", .path.display())]
-    Io {
-        /// What was touched.
-        path: PathBuf,
-        /// Why it failed.
-        source: io::Error,
-    },
-    /// Another proxy runs on it.
-    #[error("{}: another proxy runs on this data directory", .0.display())]
-    Locked(PathBuf),
-    /// The database cannot be read or written.
-    #[error("{}: {source}", .path.display())]
-    Database {
-        /// The database file.
-        path: PathBuf,
-        /// Why it failed.
-        source: rusqlite::Error,
-    },
-    /// It was written by a later version.
-    #[error("{}: written by a later version of shardwright (format {found})", .path.display())]
-    TooNew {
-        /// The database file.
-        path: PathBuf,
-        /// The format found.
-        found: i64,
-    },
-}
+/// The file of what monitors remember, which is there once something was applied.
+const ROLES: &str = "roles.json";
 
 /// A generation as it was applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,11 +36,37 @@ pub(crate) struct Generation {
     pub(crate) configuration: String,
 }
 
+/// What a data directory is meant to be.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Meant<'a> {
+    /// The name of the proxy that it belongs to.
+    pub(crate) name: Option<&'a str>,
+    /// Whether it has to hold a configuration.
+    pub(crate) holds_configuration: bool,
+}
+
+/// What is served after a start.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(crate) struct Restorable {
+    /// The newest generation that is whole; `None`: nothing was ever applied.
+    pub(crate) generation: Option<Generation>,
+    /// What is damaged, each in a sentence.
+    pub(crate) damage: Vec<String>,
+}
+
 /// The open store; the directory is locked until it is dropped.
 #[derive(Debug)]
 pub(crate) struct Store {
+    directory: PathBuf,
     path: PathBuf,
     connection: Connection,
+    record_file: RecordFile,
+    record: Record,
+    holds_configuration: bool,
+    /// Damage that was found on opening.
+    damage: Vec<String>,
+    /// Whether `proxy.json` was there: files that are missing beside it are lost.
+    pub(crate) was_on_record: bool,
     lock: File,
 }
 
@@ -74,33 +81,112 @@ impl Drop for Store {
 
 impl Store {
     /// Opens the store of `directory` and locks it; both are created when absent.
-    pub(crate) fn open(directory: &Path) -> Result<Self, StoreError> {
-        fs::create_dir_all(directory).map_err(|source| StoreError::Io {
-            path: directory.to_owned(),
-            source,
-        })?;
-        let lock = lock(directory)?;
+    pub(crate) fn open(directory: &Path, meant: Meant<'_>) -> Result<Self, StoreError> {
         let path = directory.join("shardwright.db");
-        let connection = open_database(&path)?;
+        let record_file = RecordFile::in_directory(directory);
+        let is_untouched = !path.exists() && !record_file.path().exists() && !was_used(directory);
+        if meant.holds_configuration && is_untouched {
+            // The place where a volume should be stays as it is.
+            return Err(StoreError::Empty(directory.to_owned()));
+        }
+        private_file::create_directory(directory).map_err(io(directory))?;
+        let lock = lock(directory)?;
+        tighten_all(directory)?;
+        let mut damage = Vec::new();
+        let found = record_file.read().unwrap_or_else(|error| {
+            damage.push(format!(
+                "{}: {error}; it is written anew",
+                record_file.path().display()
+            ));
+            None
+        });
+        let was_on_record = found.is_some();
+        let mut record = found.unwrap_or_default();
+        take_name(directory, &mut record, meant.name)?;
+        let is_new = fs::metadata(&path).map_or(true, |metadata| metadata.len() == 0);
+        // A record that cannot be read may be of any generation.
+        if is_new && (record.generation > 0 || !damage.is_empty() || was_used(directory)) {
+            let generation = match record.generation {
+                0 => "a configuration".to_owned(),
+                generation => format!("generation {generation}"),
+            };
+            return Err(StoreError::Missing { path, generation });
+        }
+        private_file::open(&path).map_err(io(&path))?;
+        let connection = database::open(&path)?;
         Ok(Self {
+            directory: directory.to_owned(),
             path,
             connection,
+            record_file,
+            record,
+            holds_configuration: meant.holds_configuration,
+            damage,
+            was_on_record,
             lock,
         })
     }
 
-    /// The generation applied last.
-    pub(crate) fn last(&self) -> Result<Option<Generation>, StoreError> {
-        let sql = "SELECT generation, fingerprint, project, configuration FROM generations ORDER BY generation DESC LIMIT 1";
-        let row = self.connection.query_row(sql, [], |row| {
-            Ok(Generation {
-                number: row.get(0)?,
-                fingerprint: row.get(1)?,
-                project: row.get(2)?,
-                configuration: row.get(3)?,
-            })
-        });
-        row.optional().map_err(|source| self.failed(source))
+    /// What is to be served, which goes on record.
+    pub(crate) fn restorable(&mut self) -> Result<Restorable, StoreError> {
+        let failed = |source| database::failed(&self.path, source);
+        let (numbers, is_end) = database::numbers(&self.connection).map_err(failed)?;
+        let mut damaged = Vec::new();
+        let mut generation = None;
+        for number in numbers.into_iter().rev() {
+            generation = database::whole(&self.connection, number).map_err(failed)?;
+            if generation.is_some() {
+                break;
+            }
+            damaged.push(number);
+        }
+        let served = generation.as_ref().map_or(0, |generation| generation.number);
+        let last = damaged.first().copied().unwrap_or(served);
+        if generation.is_none() && last.max(self.record.generation) > 0 {
+            let reason = format!(
+                "no generation in it is whole, and {} was applied",
+                last.max(self.record.generation)
+            );
+            let path = self.path.clone();
+            return Err(StoreError::Damaged { path, reason });
+        }
+        if generation.is_none() && self.holds_configuration {
+            return Err(StoreError::Empty(self.directory.clone()));
+        }
+        let mut damage = self.damage.clone();
+        damage.extend(self.what_is_lost(served, &damaged, is_end));
+        self.put_on_record(last.max(self.record.generation));
+        Ok(Restorable { generation, damage })
+    }
+
+    /// Why the generation that is served is not the last one.
+    fn what_is_lost(&self, served: i64, damaged: &[i64], is_end: bool) -> Option<String> {
+        let path = self.path.display();
+        if !is_end {
+            return Some(format!(
+                "{path}: the file is damaged behind generation {served}, which is served; nothing more can be applied to it: start with an empty --data-dir and apply"
+            ));
+        }
+        let last = damaged.first().copied().unwrap_or(served);
+        let what = match self.record.generation > last {
+            true => format!(
+                "generation {} was applied and is not there",
+                self.record.generation
+            ),
+            false if damaged.is_empty() => return None,
+            false => {
+                let one = |number: &i64| format!("generation {number} is damaged");
+                damaged.iter().map(one).collect::<Vec<_>>().join(", ")
+            }
+        };
+        Some(format!(
+            "{path}: {what}; generation {served} is served, and an apply brings back what is missing"
+        ))
+    }
+
+    /// A number that no generation has had.
+    pub(crate) fn next_number(&self) -> i64 {
+        self.record.generation + 1
     }
 
     /// Makes `generation` the last one. It is durable when this returns; on an error nothing has changed.
@@ -110,10 +196,9 @@ impl Store {
         fail_points: FailPoints,
     ) -> Result<(), StoreError> {
         self.append_transaction(generation, fail_points)
-            .map_err(|source| StoreError::Database {
-                path: self.path.clone(),
-                source,
-            })
+            .map_err(|source| database::failed(&self.path, source))?;
+        self.put_on_record(generation.number);
+        Ok(())
     }
 
     fn append_transaction(
@@ -144,174 +229,65 @@ impl Store {
         transaction.commit()
     }
 
-    fn failed(&self, source: rusqlite::Error) -> StoreError {
-        StoreError::Database {
-            path: self.path.clone(),
-            source,
+    /// The database decides what is served; the record only shows that something is missing there.
+    fn put_on_record(&mut self, generation: i64) {
+        self.record.generation = generation;
+        if let Err(error) = self.record_file.write(&self.record) {
+            tracing::error!(file = %self.record_file.path().display(), %error, "a loss of generations would not be noticed");
         }
     }
+}
+
+fn io(path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
+    let path = path.to_owned();
+    |source| StoreError::Io { path, source }
+}
+
+/// Whether there are files that only a proxy with a configuration writes.
+fn was_used(directory: &Path) -> bool {
+    let is_there = |path: PathBuf| fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
+    is_there(directory.join(ROLES))
+}
+
+/// The directory gets the name of the first proxy that has one.
+fn take_name(directory: &Path, record: &mut Record, name: Option<&str>) -> Result<(), StoreError> {
+    match (&record.name, name) {
+        (Some(owner), Some(name)) if owner != name => Err(StoreError::OtherProxy {
+            path: directory.to_owned(),
+            owner: owner.clone(),
+            name: name.to_owned(),
+        }),
+        (None, Some(name)) => {
+            record.name = Some(name.to_owned());
+            Ok(())
+        }
+        (_, None) | (Some(_), Some(_)) => Ok(()),
+    }
+}
+
+/// Takes the directory's files from everybody else; earlier versions let others read them.
+fn tighten_all(directory: &Path) -> Result<(), StoreError> {
+    for entry in fs::read_dir(directory).map_err(io(directory))? {
+        let path = entry.map_err(io(directory))?.path();
+        match private_file::tighten(&path) {
+            Ok(Some(mode)) => {
+                tracing::warn!(file = %path.display(), "others could use it (mode {mode:04o}); it is 0600 now");
+            }
+            Ok(None) => {}
+            Err(error) => {
+                tracing::error!(file = %path.display(), %error, "others can use it, and that cannot be changed");
+            }
+        }
+    }
+    Ok(())
 }
 
 fn lock(directory: &Path) -> Result<File, StoreError> {
     let path = directory.join("lock");
-    let failed = |source| StoreError::Io {
-        path: path.clone(),
-        source,
-    };
-    let file = File::options()
-        .create(true)
-        .truncate(false)
-        .write(true)
-        .open(&path)
-        .map_err(failed)?;
+    let file = private_file::open(&path).map_err(io(&path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),
         Err(TryLockError::WouldBlock) => Err(StoreError::Locked(directory.to_owned())),
-        Err(TryLockError::Error(source)) => Err(failed(source)),
-    }
-}
-
-fn open_database(path: &Path) -> Result<Connection, StoreError> {
-    let failed = |source| StoreError::Database {
-        path: path.to_owned(),
-        source,
-    };
-    let connection = Connection::open(path).map_err(failed)?;
-    // EXTRA is FULL and syncs the directory after the journal is deleted: without that, a power cut right after a
-    // commit can bring the journal back and undo it (https://sqlite.org/pragma.html#pragma_synchronous).
-    connection
-        .execute_batch("PRAGMA synchronous = EXTRA;")
-        .map_err(failed)?;
-    let version: i64 = connection
-        .query_row("PRAGMA user_version", [], |row| row.get(0))
-        .map_err(failed)?;
-    match version {
-        SCHEMA_VERSION => {}
-        // Before projects had names.
-        1 => connection
-            .execute_batch(&format!(
-                "BEGIN;
-                 ALTER TABLE generations ADD COLUMN project TEXT;
-                 PRAGMA user_version = {SCHEMA_VERSION};
-                 COMMIT;"
-            ))
-            .map_err(failed)?,
-        0 => connection
-            .execute_batch(&format!(
-                "BEGIN;
-                 CREATE TABLE generations (
-                     generation INTEGER PRIMARY KEY,
-                     fingerprint TEXT NOT NULL,
-                     configuration TEXT NOT NULL,
-                     applied_at INTEGER NOT NULL,
-                     project TEXT
-                 ) STRICT;
-                 PRAGMA user_version = {SCHEMA_VERSION};
-                 COMMIT;"
-            ))
-            .map_err(failed)?,
-        found => {
-            return Err(StoreError::TooNew {
-                path: path.to_owned(),
-                found,
-            });
-        }
-    }
-    Ok(connection)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn generation(number: i64) -> Generation {
-        Generation {
-            number,
-            fingerprint: format!("f{number}"),
-            project: (number % 2 == 0).then(|| "shop".to_owned()),
-            configuration: format!("{{\"n\":{number}}}"),
-        }
-    }
-
-    #[test]
-    fn the_last_generation_is_there_again() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut store = Store::open(directory.path()).unwrap();
-        assert_eq!(store.last().unwrap(), None);
-        for number in 1..=25 {
-            store.append(&generation(number), FailPoints::default()).unwrap();
-        }
-        drop(store);
-        let store = Store::open(directory.path()).unwrap();
-        assert_eq!(store.last().unwrap(), Some(generation(25)));
-        let kept: i64 = store
-            .connection
-            .query_row("SELECT count(*) FROM generations", [], |row| row.get(0))
-            .unwrap();
-        assert_eq!(kept, KEPT_GENERATIONS);
-    }
-
-    #[test]
-    fn what_was_applied_before_projects_had_names_belongs_to_nobody() {
-        let directory = tempfile::tempdir().unwrap();
-        let database = Connection::open(directory.path().join("shardwright.db")).unwrap();
-        let sql = "CREATE TABLE generations (generation INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL,
-                       configuration TEXT NOT NULL, applied_at INTEGER NOT NULL) STRICT;
-                   INSERT INTO generations VALUES (7, 'f7', '{\"n\":7}', 1);
-                   PRAGMA user_version = 1;";
-        database.execute_batch(sql).unwrap();
-        drop(database);
-        let mut store = Store::open(directory.path()).unwrap();
-        assert_eq!(store.last().unwrap(), Some(generation(7)));
-        store.append(&generation(8), FailPoints::default()).unwrap();
-        drop(store);
-        let store = Store::open(directory.path()).unwrap();
-        assert_eq!(store.last().unwrap().unwrap().project.as_deref(), Some("shop"));
-    }
-
-    /// What this release writes; the next one reads it, or says why not.
-    #[test]
-    fn generations_of_version_2_are_read_and_later_ones_refused() {
-        let directory = tempfile::tempdir().unwrap();
-        let path = directory.path().join("shardwright.db");
-        let database = Connection::open(&path).unwrap();
-        let sql = "CREATE TABLE generations (generation INTEGER PRIMARY KEY, fingerprint TEXT NOT NULL,
-                       configuration TEXT NOT NULL, applied_at INTEGER NOT NULL, project TEXT) STRICT;
-                   INSERT INTO generations VALUES (8, 'f8', '{\"n\":8}', 1764000000, 'shop');
-                   PRAGMA user_version = 2;";
-        database.execute_batch(sql).unwrap();
-        let store = Store::open(directory.path()).unwrap();
-        assert_eq!(store.last().unwrap(), Some(generation(8)));
-        drop(store);
-        database.execute_batch("PRAGMA user_version = 3").unwrap();
-        let error = Store::open(directory.path()).unwrap_err().to_string();
-        assert_eq!(
-            error,
-            format!(
-                "{}: written by a later version of shardwright (format 3)",
-                path.display()
-            )
-        );
-    }
-
-    #[test]
-    fn a_number_is_taken_once() {
-        let directory = tempfile::tempdir().unwrap();
-        let mut store = Store::open(directory.path()).unwrap();
-        store.append(&generation(1), FailPoints::default()).unwrap();
-        assert!(store.append(&generation(1), FailPoints::default()).is_err());
-        assert_eq!(store.last().unwrap(), Some(generation(1)));
-    }
-
-    #[test]
-    fn one_owner_at_a_time() {
-        let directory = tempfile::tempdir().unwrap();
-        let first = Store::open(directory.path()).unwrap();
-        assert!(matches!(
-            Store::open(directory.path()),
-            Err(StoreError::Locked(_))
-        ));
-        drop(first);
-        Store::open(directory.path()).unwrap();
+        Err(TryLockError::Error(source)) => Err(io(&path)(source)),
     }
 }

@@ -173,7 +173,8 @@ impl Configuration {
     }
 }
 
-fn fingerprint(bytes: &[u8]) -> String {
+/// The fingerprint of a configuration, by its serialized form.
+pub fn fingerprint(bytes: &[u8]) -> String {
     Sha256::digest(bytes)
         .iter()
         .map(|byte| format!("{byte:02x}"))

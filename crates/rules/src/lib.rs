@@ -43,7 +43,7 @@ mod user;
 pub use address::Address;
 pub use assumed::{AssumedKey, AssumedTable, ComparedValue, RowWrites};
 pub use chains::Chains;
-pub use configuration::{Configuration, FORMAT_VERSION, ON_CLIENT_GONE};
+pub use configuration::{Configuration, FORMAT_VERSION, ON_CLIENT_GONE, fingerprint};
 pub use decide::{BrokenPattern, PatternColumn, remainder};
 pub use decision::{
     Besides, Decision, Destination, Dispatch, Effects, Hits, Outcome, OwnAnswer, Route, Step,

@@ -13,6 +13,7 @@ use nix::sys::signal::Signal;
 
 use crate::client::{ClientOptions, connect};
 use crate::command::CommandEnvironment;
+use crate::eventually::poll_until;
 use crate::guarded::GuardedProcess;
 use crate::output::CollectedLines;
 
@@ -34,7 +35,9 @@ pub enum ProxyError {
         output: String,
     },
     /// It never said that it was ready.
-    #[error("the proxy printed no `ready listen=ADDR admin=ADDR` within {READY_WITHIN:?}:\n{output}")]
+    #[error(
+        "the proxy printed neither `ready listen=ADDR admin=ADDR` nor `waiting for a first apply admin=ADDR` within {READY_WITHIN:?}:\n{output}"
+    )]
     NotReady {
         /// What it printed.
         output: String,
@@ -44,29 +47,34 @@ pub enum ProxyError {
 /// Where a proxy listens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoints {
-    /// For clients.
-    pub listen: SocketAddr,
+    /// For clients; `None`: it waits for a first apply.
+    pub listen: Option<SocketAddr>,
     /// For administration.
     pub admin: SocketAddr,
 }
 
 impl Endpoints {
-    /// The endpoints a line of output announces: it has the word `ready` and the fields `listen=` and `admin=`, in any
-    /// order, in any log format that writes fields as `name=value`. Of several places, it is the first address.
+    /// The endpoints a line of output announces: it has the word `ready` and the fields `listen=` and `admin=`, or the word
+    /// `waiting` and the field `admin=`. Of several places, it is the first address.
     #[must_use]
     pub fn parse(line: &str) -> Option<Self> {
-        let is_quote = |c: char| matches!(c, '"' | '\'' | ',' | ';' | '`');
-        let words = line.split_whitespace().map(|word| word.trim_matches(is_quote));
-        words.clone().find(|word| word.trim_end_matches(':') == "ready")?;
+        let words = line.split_whitespace();
+        let is_ready = match words.clone().next()? {
+            "ready" => true,
+            "waiting" => false,
+            _ => return None,
+        };
         let field = |name: &str| {
             let value = words
                 .clone()
                 .find_map(|word| word.strip_prefix(name)?.strip_prefix('='))?;
-            let mut places = value.split(',').map(|place| place.trim_matches(is_quote));
-            places.find_map(|place| place.parse().ok())
+            value.split(',').find_map(|place| place.parse().ok())
         };
         Some(Self {
-            listen: field("listen")?,
+            listen: match is_ready {
+                true => Some(field("listen")?),
+                false => None,
+            },
             admin: field("admin")?,
         })
     }
@@ -120,7 +128,7 @@ pub struct ProxyProcess {
 }
 
 impl ProxyProcess {
-    /// Starts a proxy on free ports and waits until it is ready.
+    /// Starts a proxy on free ports and waits until it is ready, or waits for a first apply.
     ///
     /// # Errors
     /// [`ProxyError`] with everything the proxy printed.
@@ -130,7 +138,7 @@ impl ProxyProcess {
             environment,
             options,
             Endpoints {
-                listen: any,
+                listen: Some(any),
                 admin: any,
             },
         )
@@ -144,7 +152,8 @@ impl ProxyProcess {
         let mut command = environment.command_under(&options.wrapper);
         command.args(["proxy", "--admin", &wanted.admin.to_string()]);
         if !options.listens_as_configured {
-            command.args(["--listen", &wanted.listen.to_string()]);
+            let listen = wanted.listen.unwrap_or(SocketAddr::from(([127, 0, 0, 1], 0)));
+            command.args(["--listen", &listen.to_string()]);
         }
         command
             .arg("--data-dir")
@@ -173,10 +182,22 @@ impl ProxyProcess {
         })
     }
 
-    /// Where clients connect.
+    /// Where clients connect; known from the first apply on, which is waited for.
+    ///
+    /// # Panics
+    /// Nothing is applied in time.
     #[must_use]
     pub fn listen(&self) -> SocketAddr {
-        self.endpoints.listen
+        let listen = poll_until(READY_WITHIN, || self.announced());
+        listen.unwrap_or_else(|_| panic!("the proxy serves no clients:\n{}", self.output()))
+    }
+
+    fn announced(&self) -> Option<SocketAddr> {
+        let of_output = || {
+            let output = self.output.text();
+            output.lines().find_map(|line| Endpoints::parse(line)?.listen)
+        };
+        self.endpoints.listen.or_else(of_output)
     }
 
     /// Where the admin port is.
@@ -266,7 +287,14 @@ impl ProxyProcess {
         self.kill()?;
         let options = self.options.clone();
         *self = match ports {
-            Ports::Same => Self::start_at(environment, options, self.endpoints)?,
+            Ports::Same => {
+                let listen = self.announced();
+                let wanted = Endpoints {
+                    listen,
+                    ..self.endpoints
+                };
+                Self::start_at(environment, options, wanted)?
+            }
             Ports::Free => Self::start(environment, options)?,
         };
         Ok(())
@@ -314,19 +342,26 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_ready_line_is_found_in_any_log_format() {
+    fn the_line_of_a_proxy_that_has_started() {
         let expected = Endpoints {
-            listen: "127.0.0.1:4001".parse().unwrap(),
+            listen: Some("127.0.0.1:4001".parse().unwrap()),
             admin: "[::1]:4002".parse().unwrap(),
         };
         for line in [
             "ready listen=127.0.0.1:4001 admin=[::1]:4002\n",
-            "2026-01-01T00:00:00Z  INFO shardwright: ready admin=[::1]:4002 listen=127.0.0.1:4001 generation=3",
-            "ready: listen=\"127.0.0.1:4001\", admin=\"[::1]:4002\"",
+            "ready admin=[::1]:4002 listen=127.0.0.1:4001 checks=127.0.0.1:4003",
             "ready listen=/run/p.sock,127.0.0.1:4001,127.0.0.1:4003 admin=[::1]:4002",
         ] {
             assert_eq!(Endpoints::parse(line), Some(expected), "{line}");
         }
+        let waiting = Endpoints {
+            listen: None,
+            ..expected
+        };
+        assert_eq!(
+            Endpoints::parse("waiting for a first apply admin=[::1]:4002\n"),
+            Some(waiting)
+        );
     }
 
     #[test]

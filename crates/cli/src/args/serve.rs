@@ -10,11 +10,15 @@ use shardwright_proxy::Limits;
 
 /// Runs the bundled proxy
 ///
-/// Starts with the configuration that was last applied to the data directory, or empty. The admin password comes from
-/// --admin-password-file or SHARDWRIGHT_ADMIN_PASSWORD. Prints `ready listen=ADDR,… admin=ADDR` once it serves.
-/// An apply opens and closes listeners; sessions go on.
+/// Serves the configuration that was last applied to the data directory. On an empty one it waits for a first apply, and only
+/// administrators are served. The admin password comes from --admin-password-file or SHARDWRIGHT_ADMIN_PASSWORD.
 ///
-/// SIGHUP reads certificates and passwords again; sessions go on. SIGTERM lets transactions end, a second one does not.
+/// Standard output gets one line when it has started, `ready listen=ADDR,… admin=ADDR` or `waiting for a first apply
+/// admin=ADDR`, and the first of these after the first apply. The log goes to standard error; SHARDWRIGHT_LOG says how much
+/// (error, warn, info, debug, trace; default: info).
+///
+/// SIGHUP reads certificates and passwords again; sessions go on. SIGTERM takes on no more clients and gives open
+/// transactions 30 seconds to end; a second one stops at once.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  SHARDWRIGHT_ADMIN_PASSWORD=… shardwright proxy --data-dir /var/lib/shardwright\n  \
@@ -34,6 +38,12 @@ pub(crate) struct Proxy {
     /// The directory of applied configurations
     #[arg(long, value_name = "DIR")]
     pub(crate) data_dir: PathBuf,
+    /// The proxy's name; it does not start on a data directory that belongs to a proxy with another name
+    #[arg(long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+    /// Does not start on a data directory without a configuration, such as one whose volume is not mounted
+    #[arg(long)]
+    pub(crate) require_configuration: bool,
     /// A file with the password of the user `admin`
     #[arg(long, value_name = "FILE")]
     pub(crate) admin_password_file: Option<PathBuf>,
@@ -160,7 +170,7 @@ mod tests {
 /// ProxySQL ends when a rule answers the execution of a prepared statement with an error. The compiled rules send such an
 /// execution to a hostgroup whose server is this command. It answers every connection with the reason, and nothing else.
 /// Each reason has its own port, counted up from `engine_settings.proxysql.refuser.port`. Prints
-/// `ready listen=ADDR,…` once it serves. SIGHUP reads the project again; SIGTERM ends it.
+/// `ready listen=ADDR,…` to standard output once it serves. SIGHUP reads the project again; SIGTERM ends it.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright refuse -C /etc/shardwright\n  shardwright refuse -C DIR -e prod --listen 10.0.0.7"

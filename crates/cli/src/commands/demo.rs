@@ -12,7 +12,7 @@ use shardwright_rules::{EngineId, Evaluator};
 
 use crate::args::{Color, Demo, Format, Global};
 use crate::commands::demo::backends::Backends;
-use crate::commands::demo::processes::{Environment, ProxyProcess};
+use crate::commands::demo::processes::{Environment, ProxyProcess, WaitingProxy};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project::{self, Opened};
@@ -24,13 +24,14 @@ pub(crate) fn run(args: &Demo, ui: &Ui) -> Result<Exit, CommandError> {
     let backends = Backends::start()?;
     let mut environment = Environment::new(&backends)?;
     progress.step("starting the bundled proxy");
-    let proxy = ProxyProcess::start(&environment)?;
+    let proxy = WaitingProxy::start(&environment)?;
     environment.set_admin_port(proxy.admin.port());
     progress.step("planning examples/world");
     let planned = environment.run(&["plan", "-o", "demo.plan"])?;
     progress.show(&format!("$ shardwright plan -o demo.plan\n{planned}"))?;
     progress.step("applying the plan");
     let applied = environment.run(&["apply", "demo.plan"])?;
+    let proxy = proxy.serving()?;
     progress.show(&format!("$ shardwright apply demo.plan\n{applied}"))?;
     progress.finish();
     let opened = project::open(&global(&environment), ui)?;

@@ -32,6 +32,8 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
         },
     };
     options.checks = args.checks;
+    options.name = args.name.clone();
+    options.requires_configuration = args.require_configuration;
     options.admin_password = admin_password(args)?;
     options.allow_secret_commands = args.allow_secret_commands;
     options.server_version = args.server_version.clone();
@@ -56,25 +58,29 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
         false => None,
     };
     let proxy = Proxy::start(options).map_err(|error| CommandError::failed(error.to_string()))?;
-    let checks = proxy.checks_address();
-    ui.message(&format!(
-        "ready listen={} admin={}{}",
-        proxy.listen_places().join(","),
-        proxy.admin_address(),
-        checks.map_or_else(String::new, |address| format!(" checks={address}"))
-    ));
+    announce(&proxy, ui)?;
     if let Some(refusing) = &refusing {
         ui.status(&format!("refuses for ProxySQL: {}", refusing.listen_line()));
     }
+    let mut is_announced = proxy.is_serving();
     let signal = loop {
-        match signals.wait()? {
-            HANGUP => {
+        let received = match is_announced {
+            true => Some(signals.wait()?),
+            false => signals.next_within(LOOK_EVERY)?,
+        };
+        match received {
+            None if proxy.is_serving() => {
+                announce(&proxy, ui)?;
+                is_announced = true;
+            }
+            None => {}
+            Some(HANGUP) => {
                 reload(&proxy, ui);
                 if let Some(refusing) = &mut refusing {
                     refusing.reload(ui);
                 }
             }
-            signal => break signal,
+            Some(signal) => break signal,
         }
     };
     ui.status(&format!("{signal}: draining; a second signal stops at once"));
@@ -83,6 +89,20 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
         refusing.finish(ui);
     }
     Ok(Exit::Done)
+}
+
+/// How often a proxy that waits for its first apply is looked at.
+const LOOK_EVERY: Duration = Duration::from_millis(50);
+
+/// One line for whoever has started it. It goes to standard output, where programs look for answers; the log does not.
+fn announce(proxy: &RunningProxy, ui: &Ui) -> Result<(), CommandError> {
+    let state = match proxy.is_serving() {
+        true => format!("ready listen={}", proxy.listen_places().join(",")),
+        false => "waiting for a first apply".to_owned(),
+    };
+    let checks = proxy.checks_address();
+    let checks = checks.map_or_else(String::new, |address| format!(" checks={address}"));
+    ui.data(&format!("{state} admin={}{checks}\n", proxy.admin_address()))
 }
 
 fn limits(args: &args::ProxyLimits) -> Limits {

@@ -18,7 +18,7 @@ pub(crate) fn run(args: &Refuse, global: &Global, ui: &Ui) -> Result<Exit, Comma
     log_to_stderr();
     let signals = Signals::install_with_hangup()?;
     let mut refusing = Refusing::start(args.engine.clone(), args.listen, global, ui)?;
-    ui.message(&format!("ready {}", refusing.listen_line()));
+    ui.data(&format!("ready {}\n", refusing.listen_line()))?;
     loop {
         match signals.wait()? {
             HANGUP => refusing.reload(ui),

@@ -27,9 +27,19 @@ fn first_packet(proxy: &ProxyProcess) -> (TcpStream, Vec<u8>) {
 #[test]
 fn without_descriptors_clients_are_told_and_nothing_spins() {
     let home = CommandEnvironment::new(PROGRAM).unwrap();
+    let topology = "version: 1\nclusters: {shop: {type: single, servers: {a: {host: 127.0.0.1}}}}\n";
+    home.write("topology/shop.yaml", topology).unwrap();
     let mut options = ProxyOptions::new(home.outside("data"));
     options.extra_args = ["--workers=1", "--login-timeout=3600"].map(str::to_owned).into();
     let mut proxy = ProxyProcess::start(&home, options).unwrap();
+    let project = format!(
+        "version: 1\nengines: [bundled]\ntargets:\n  local: {{engine: bundled, admin: \"{}\", user: admin, \
+         password: {{env: SHARDWRIGHT_ADMIN_PASSWORD}}}}\n",
+        proxy.admin()
+    );
+    home.write("shardwright.yaml", project).unwrap();
+    let applied = home.run(["apply", "--auto-approve"]).unwrap();
+    assert_eq!(applied.code(), Some(0), "{}", applied.stderr);
     let pid = proxy.process_id();
     let open = std::fs::read_dir(format!("/proc/{pid}/fd")).unwrap().count();
     let limit = open + LEFT;

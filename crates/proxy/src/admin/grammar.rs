@@ -3,9 +3,10 @@
 
 use std::time::Duration;
 
+use shardwright_rules::roles::SisterReports;
 use shardwright_wire::{MysqlError, errors};
 
-use crate::control::Expected;
+use crate::control::{ApplyRequest, Expected};
 
 /// The longest that an app is refused: a year.
 const MOST_MINUTES: u64 = 525_600;
@@ -15,15 +16,8 @@ const MOST_MINUTES: u64 = 525_600;
 pub(super) enum AdminStatement {
     /// `SHARDWRIGHT OBSERVE`
     Observe,
-    /// `SHARDWRIGHT APPLY EXPECT generation 'fingerprint' [OWNER 'former'] [PROJECT 'name'] AS 'configuration'`
-    Apply {
-        /// What the caller believes to be served.
-        expected: Expected,
-        /// Whose configuration it is.
-        project: Option<String>,
-        /// The serialized configuration.
-        json: String,
-    },
+    /// `SHARDWRIGHT APPLY EXPECT generation 'fingerprint' [OWNER 'former'] [PROJECT 'name'] [WRITERS 'reports'] AS 'configuration'`
+    Apply(ApplyRequest),
     /// `SHARDWRIGHT RELOAD`: certificates and secrets are read again.
     Reload,
     /// `SHARDWRIGHT PAUSE 'cluster' FOR milliseconds`: statements for the cluster's writer wait.
@@ -150,23 +144,30 @@ fn refuse(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
 }
 
 fn apply(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
-    const FORM: &str = "the form is SHARDWRIGHT APPLY EXPECT generation 'fingerprint' [OWNER 'name'] [PROJECT 'name'] AS 'configuration'";
+    const FORM: &str = "the form is SHARDWRIGHT APPLY EXPECT generation 'fingerprint' [OWNER 'name'] [PROJECT 'name'] [WRITERS 'reports'] AS 'configuration'";
     words.expect("EXPECT", FORM)?;
     let generation = words.number().ok_or_else(|| syntax(FORM))?;
     let fingerprint = words.string()?;
     let mut name = |keyword| words.take(keyword).then(|| words.string()).transpose();
     let owner = name("OWNER")?;
     let project = name("PROJECT")?;
+    let reports = match words.take("WRITERS") {
+        true => {
+            serde_json::from_str(&words.string()?).map_err(|error| syntax(&format!("WRITERS: {error}")))?
+        }
+        false => SisterReports::new(),
+    };
     words.expect("AS", FORM)?;
-    Ok(AdminStatement::Apply {
+    Ok(AdminStatement::Apply(ApplyRequest {
         expected: Expected {
             generation,
             fingerprint,
             owner,
         },
         project,
+        reports,
         json: words.string()?,
-    })
+    }))
 }
 
 fn syntax(what: &str) -> MysqlError {
@@ -247,6 +248,8 @@ impl Words<'_> {
 
 #[cfg(test)]
 mod tests {
+    use shardwright_rules::roles::SisterReport;
+
     use super::*;
 
     #[test]
@@ -258,27 +261,35 @@ mod tests {
         assert_eq!(parse("SHARDWRIGHT RELOAD").unwrap(), Some(AdminStatement::Reload));
         assert_eq!(
             parse(r#"SHARDWRIGHT APPLY EXPECT 12 '9c1e' AS '{"error_msg":"don''t \"\\ ''"}'"#).unwrap(),
-            Some(AdminStatement::Apply {
+            Some(AdminStatement::Apply(ApplyRequest {
                 expected: Expected {
                     generation: 12,
                     fingerprint: "9c1e".into(),
                     owner: None,
                 },
                 project: None,
+                reports: SisterReports::new(),
                 json: r#"{"error_msg":"don't \"\\ '"}"#.into(),
-            })
+            }))
         );
         assert_eq!(
-            parse("SHARDWRIGHT APPLY EXPECT 12 '9c1e' OWNER 'old' PROJECT 'new' AS '{}'").unwrap(),
-            Some(AdminStatement::Apply {
+            parse(
+                r#"SHARDWRIGHT APPLY EXPECT 12 '9c1e' OWNER 'old' PROJECT 'new' WRITERS '{"clusters.a":{"writers":["clusters.a.servers.a1"]}}' AS '{}'"#
+            )
+            .unwrap(),
+            Some(AdminStatement::Apply(ApplyRequest {
                 expected: Expected {
                     generation: 12,
                     fingerprint: "9c1e".into(),
                     owner: Some("old".into()),
                 },
                 project: Some("new".into()),
+                reports: SisterReports::from([(
+                    "clusters.a".into(),
+                    SisterReport::Writers(vec!["clusters.a.servers.a1".into()])
+                )]),
                 json: "{}".into(),
-            })
+            }))
         );
         assert_eq!(
             parse("EXPLAIN ROUTE 'SELECT ''a''' FOR 'app' SCHEMA 'world'").unwrap(),
@@ -333,6 +344,7 @@ mod tests {
             "SHARDWRIGHT APPLY EXPECT 1 '' AS 'a",
             "SHARDWRIGHT APPLY EXPECT 1 '' AS 'a' b",
             "SHARDWRIGHT APPLY EXPECT 1 '' PROJECT AS 'a'",
+            "SHARDWRIGHT APPLY EXPECT 1 '' WRITERS 'a' AS 'a'",
             "SHARDWRIGHT APPLY EXPECT 1 '' PROJECT 'a' OWNER 'b' AS 'a'",
             "SHARDWRIGHT PAUSE 'clusters.shop'",
             "SHARDWRIGHT PAUSE 'clusters.shop' FOR ever",
@@ -355,7 +367,12 @@ mod tests {
             let expected = Expected { generation, fingerprint: String::new(), owner: None };
             proptest::prop_assert_eq!(
                 parse(&text).unwrap(),
-                Some(AdminStatement::Apply { expected, project: None, json })
+                Some(AdminStatement::Apply(ApplyRequest {
+                    expected,
+                    project: None,
+                    reports: SisterReports::new(),
+                    json,
+                }))
             );
         }
 

@@ -98,6 +98,7 @@ pub(super) fn watched(shared: &Shared, _: &[WorkerFigures]) -> Rows {
             continue;
         };
         let roles = knowledge.roles(&cluster.address);
+        let last_writers = knowledge.last_writers(&cluster.address);
         let writers = places(&snapshot, cluster.writer);
         for (at, (candidate, member)) in watched.servers.iter().enumerate() {
             let known = knowledge.server(&cluster.address, &candidate.server);
@@ -123,6 +124,7 @@ pub(super) fn watched(shared: &Shared, _: &[WorkerFigures]) -> Rows {
                 since.map_or(Value::Null, |since| int(since.as_secs())),
                 seen.and_then(|seen| seen.lag_ms).map_or(Value::Null, int),
                 seen.and_then(queue).map_or(Value::Null, int),
+                int(i64::from(last_writers.contains(&candidate.server))),
             ]);
         }
     }

@@ -6,7 +6,7 @@ use shardwright_rules::tables::{self, Column};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 use shardwright_wire::MysqlError;
 
-use super::{pausing, refusing, rows, servers, throttles, withheld};
+use super::{pausing, problems, refusing, rows, servers, throttles, withheld};
 use crate::shared::Shared;
 use crate::stats::WorkerFigures;
 
@@ -33,6 +33,12 @@ const TABLES: &[AdminTable] = &[
         OF_SHARES,
         servers::running,
     ),
+    AdminTable {
+        name: "stats_shardwright_problems",
+        columns: &[],
+        more: problems::COLUMNS,
+        rows: problems::rows,
+    },
     AdminTable {
         name: "stats_shardwright_servers",
         columns: &[],
@@ -130,6 +136,7 @@ const OF_SERVERS: &[&str] = &[
     "since_s INT",
     "lag_ms INT",
     "queue INT",
+    "wrote_last INT",
 ];
 
 /// Threads that serve clients, and how many each has now.

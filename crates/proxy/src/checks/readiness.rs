@@ -2,6 +2,7 @@
 
 use shardwright_rules::{Cluster, MemberStatus};
 
+use crate::control::WAITING;
 use crate::shared::{Phase, Shared};
 use crate::snapshot::Snapshot;
 
@@ -13,23 +14,28 @@ pub(super) fn readiness(shared: &Shared, snapshot: &Snapshot, of: Option<&Cluste
     if shared.phase() != Phase::Serving {
         return Err("the proxy is draining".to_owned());
     }
+    if snapshot.generation == 0 {
+        return Err(WAITING.to_owned());
+    }
     let clusters = &snapshot.configuration.clusters;
     if clusters.is_empty() {
-        return Err("no configuration was applied".to_owned());
+        return Err("the configuration has no cluster".to_owned());
     }
-    let lacks_writer = |cluster: &&Cluster| {
-        needs_writer(snapshot, cluster)
-            && !has_writer(snapshot, cluster)
-            // Statements wait for the end of the pause.
-            && !shared.pauses.has(&cluster.address)
-    };
     let mut asked = clusters
         .iter()
         .filter(|cluster| of.is_none_or(|of| of.address == cluster.address));
-    match asked.find(lacks_writer) {
+    match asked.find(|cluster| lacks_writer(shared, snapshot, cluster)) {
         Some(cluster) => Err(format!("no server of {} takes writes", cluster.address)),
         None => Ok(()),
     }
+}
+
+/// Whether statements for the writer of a cluster find none, although the configuration has a server that may write.
+pub(crate) fn lacks_writer(shared: &Shared, snapshot: &Snapshot, cluster: &Cluster) -> bool {
+    needs_writer(snapshot, cluster)
+        && !has_writer(snapshot, cluster)
+        // Statements wait for the end of the pause.
+        && !shared.pauses.has(&cluster.address)
 }
 
 /// Whether the configuration has a server that may write.

@@ -15,19 +15,18 @@ use super::regulate;
 use super::slow_readers;
 use super::watcher::Watcher;
 use crate::event_loop;
-use crate::knowledge::MemoryFile;
 use crate::shared::{Phase, Shared};
 use crate::watcher_handle::WatcherHandle;
 
 /// Starts to watch the servers of what is served.
-pub(crate) fn start(shared: Arc<Shared>, file: MemoryFile) -> io::Result<(WatcherHandle, JoinHandle<()>)> {
+pub(crate) fn start(shared: Arc<Shared>) -> io::Result<(WatcherHandle, JoinHandle<()>)> {
     let runtime = runtime::Builder::new_current_thread().enable_all().build()?;
     let changed = Arc::new(Notify::new());
     let handle = WatcherHandle::new(changed.clone());
     let thread = std::thread::Builder::new()
         .name("watcher".to_owned())
         .spawn(move || {
-            let watcher = Rc::new(Watcher::new(shared, file));
+            let watcher = Rc::new(Watcher::new(shared));
             LocalSet::new().block_on(&runtime, run(watcher, changed));
         })?;
     Ok((handle, thread))

@@ -10,7 +10,6 @@ use shardwright_rules::roles::{Roles, ServerRoles, Sight, Source, Standing, Watc
 use shardwright_rules::{Address, ClusterKind, Member};
 
 use crate::channel::Scratch;
-use crate::knowledge::MemoryFile;
 use crate::shared::{Phase, Shared};
 use crate::snapshot::Snapshot;
 use crate::throttles::{Measures, Questions};
@@ -39,18 +38,16 @@ pub(super) struct Watched {
 pub(super) struct Watcher {
     pub(super) shared: Arc<Shared>,
     pub(super) scratch: Scratch,
-    file: MemoryFile,
     /// Until when something is happening, by cluster.
     hurried: RefCell<BTreeMap<Address, Instant>>,
     next: Cell<u64>,
 }
 
 impl Watcher {
-    pub(super) fn new(shared: Arc<Shared>, file: MemoryFile) -> Self {
+    pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self {
             shared,
             scratch: Scratch::new(),
-            file,
             hurried: RefCell::default(),
             next: Cell::new(0),
         }
@@ -174,7 +171,7 @@ impl Watcher {
         let judgement = knowledge.judge(watched);
         let roles = judgement.roles.as_ref();
         if judgement.is_news
-            && let Err(error) = self.file.write(&knowledge.memories())
+            && let Err(error) = self.shared.control.remember()
         {
             tracing::error!(%error, "the roles of servers could not be written: after a restart, they follow from what is seen alone");
         }

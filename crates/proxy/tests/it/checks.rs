@@ -244,7 +244,7 @@ fn a_proxy_that_serves_nobody_says_so_to_load_balancers() {
     let empty = start_on(directory, &with_checks(Setup::default()));
     assert_eq!(
         readiness(&empty, "/lb-check"),
-        (503, "no configuration was applied".to_owned())
+        (503, "waiting for a first apply".to_owned())
     );
     let proxy = start(&with_checks(Setup::default()));
     for path in ["/lb-check", "/_ping", "/status", "/leader-check", "/lb-check/b"] {

@@ -181,6 +181,7 @@ fn a_place_that_is_taken_refuses_the_whole_apply() {
     );
     fs::write(&file, "mine").unwrap();
     let _live = UnixListener::bind(&live).unwrap();
+    apply(&mut admin, &configuration).unwrap();
     let before = observe(&mut admin);
     for (blocked, reason) in [
         (port("z", "127.0.0.1", held), "Address already in use"),

@@ -318,6 +318,13 @@ pub(crate) fn apply_expecting(
     Ok(admin.query_first(sql)?.unwrap())
 }
 
+/// What is wrong with a proxy, by its own account: what it is about, and the problem.
+pub(crate) fn problems(admin: &mut Conn) -> Vec<(String, String)> {
+    admin
+        .query("SELECT address, problem FROM stats_shardwright_problems")
+        .unwrap()
+}
+
 /// The first value of the first row as text; `NULL` for none.
 pub(crate) fn value(connection: &mut Conn, sql: &str) -> String {
     try_value(connection, sql).unwrap_or_else(|error| panic!("{sql}: {error}"))

@@ -1,9 +1,10 @@
 //! The demo's own runs of this program: the proxy, and the commands that users would type.
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Lines};
 use std::net::SocketAddr;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStderr, ChildStdout, Command, Stdio};
+use std::thread::JoinHandle;
 
 use tempfile::TempDir;
 
@@ -111,12 +112,20 @@ impl Environment {
 
 /// The proxy, which ends with the demo.
 pub(super) struct ProxyProcess {
-    child: Child,
+    _child: Ending,
     pub(super) listen: SocketAddr,
     pub(super) admin: SocketAddr,
 }
 
-impl ProxyProcess {
+/// The proxy before anything was applied to it.
+pub(super) struct WaitingProxy {
+    child: Ending,
+    lines: Lines<BufReader<ChildStdout>>,
+    log: JoinHandle<String>,
+    pub(super) admin: SocketAddr,
+}
+
+impl WaitingProxy {
     pub(super) fn start(environment: &Environment) -> Result<Self, CommandError> {
         let mut command = environment.command();
         command.args([
@@ -128,58 +137,75 @@ impl ProxyProcess {
             "--data-dir",
             "data",
         ]);
-        let mut child = command
-            .stdout(Stdio::null())
+        let child = command
+            .stdout(Stdio::piped())
             .stderr(Stdio::piped())
             .spawn()
             .map_err(|error| CommandError::failed(format!("cannot start the proxy: {error}")))?;
-        match ready(&mut child) {
-            Ok((listen, admin)) => Ok(Self { child, listen, admin }),
-            Err(error) => {
-                end(&mut child);
-                Err(error)
-            }
+        let mut child = Ending(child);
+        let stdout = child.0.stdout.take().expect("its standard output is a pipe");
+        let stderr = child.0.stderr.take().expect("its standard error is a pipe");
+        let mut lines = BufReader::new(stdout).lines();
+        let log = std::thread::spawn(move || pass_on(stderr));
+        match next_line(&mut lines)?.and_then(|line| field(&line, "admin")) {
+            Some(admin) => Ok(Self {
+                child,
+                lines,
+                log,
+                admin,
+            }),
+            None => Err(did_not_start(child, log)),
+        }
+    }
+
+    /// Waits until it serves what was applied.
+    pub(super) fn serving(mut self) -> Result<ProxyProcess, CommandError> {
+        match next_line(&mut self.lines)?.and_then(|line| field(&line, "listen")) {
+            Some(listen) => Ok(ProxyProcess {
+                _child: self.child,
+                listen,
+                admin: self.admin,
+            }),
+            None => Err(did_not_start(self.child, self.log)),
         }
     }
 }
 
-/// Reads the proxy's output until it is ready, and passes later output on.
-fn ready(child: &mut Child) -> Result<(SocketAddr, SocketAddr), CommandError> {
-    let stderr = child.stderr.take().expect("its standard error is a pipe");
-    let mut lines = BufReader::new(stderr).lines();
-    let mut said = String::new();
-    for line in &mut lines {
-        let line =
-            line.map_err(|error| CommandError::failed(format!("cannot read the proxy's output: {error}")))?;
-        if let Some(addresses) = addresses(&line) {
-            // Nobody waits for this thread: it ends with the proxy's standard error.
-            std::thread::spawn(move || {
-                lines
-                    .map_while(Result::ok)
-                    .for_each(|line| tracing::debug!(target: "proxy", "{line}"))
-            });
-            return Ok(addresses);
-        }
-        said.push_str(&line);
-        said.push('\n');
+fn next_line(lines: &mut Lines<BufReader<ChildStdout>>) -> Result<Option<String>, CommandError> {
+    let failed = |error| CommandError::failed(format!("cannot read the proxy's output: {error}"));
+    lines.next().transpose().map_err(failed)
+}
+
+/// Passes the proxy's log on to this program's; all of it, when the proxy has ended.
+fn pass_on(log: ChildStderr) -> String {
+    let mut text = String::new();
+    for line in BufReader::new(log).lines().map_while(Result::ok) {
+        tracing::debug!(target: "proxy", "{line}");
+        text.push_str(&line);
+        text.push('\n');
     }
-    Err(CommandError::failed(format!("the proxy did not start\n{said}")))
+    text
 }
 
-/// `ready listen=ADDR admin=ADDR`
-fn addresses(line: &str) -> Option<(SocketAddr, SocketAddr)> {
-    let (listen, admin) = line.strip_prefix("ready listen=")?.split_once(" admin=")?;
-    Some((listen.parse().ok()?, admin.trim().parse().ok()?))
+fn did_not_start(child: Ending, log: JoinHandle<String>) -> CommandError {
+    drop(child);
+    let log = log.join().unwrap_or_default();
+    CommandError::failed(format!("the proxy did not start\n{log}"))
 }
 
-fn end(child: &mut Child) {
-    // Both fail only when it has ended already.
-    let _ = child.kill();
-    let _ = child.wait();
+/// The address behind `name=`.
+fn field(line: &str, name: &str) -> Option<SocketAddr> {
+    let mut words = line.split_whitespace();
+    words.find_map(|word| word.strip_prefix(name)?.strip_prefix('=')?.parse().ok())
 }
 
-impl Drop for ProxyProcess {
+/// A process that ends with the value.
+struct Ending(Child);
+
+impl Drop for Ending {
     fn drop(&mut self) {
-        end(&mut self.child);
+        // Both fail only when it has ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
     }
 }
