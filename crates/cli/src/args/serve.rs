@@ -92,6 +92,9 @@ pub(crate) struct ProxyLimits {
     /// Seconds for a login, TLS included
     #[arg(long, default_value_t = Limits::default().handshake_timeout.as_secs(), value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
     pub(crate) login_timeout: u64,
+    /// Seconds that a statement waits for a connection to a server, or for a place in a throttle (errors 9001 and 9101)
+    #[arg(long, default_value_t = Limits::default().checkout_timeout.as_secs(), value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
+    pub(crate) checkout_timeout: u64,
     /// Largest statement, and parameters of one that are sent in pieces (error 1153); clients that ask for
     /// `@@max_allowed_packet` are told no more
     #[arg(long, default_value_t = Bytes(Limits::default().max_packet), value_name = "BYTES")]

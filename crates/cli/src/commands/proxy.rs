@@ -110,6 +110,7 @@ fn limits(args: &args::ProxyLimits) -> Limits {
         max_sessions: args.max_connections,
         max_half_open: args.max_half_open,
         handshake_timeout: Duration::from_secs(args.login_timeout),
+        checkout_timeout: Duration::from_secs(args.checkout_timeout),
         max_packet: args.max_allowed_packet.0,
         max_long_data: args.max_allowed_packet.0,
         ..Limits::default()
