@@ -1,6 +1,7 @@
 //! Targets of the project file as live targets, and the plan towards them.
 
 mod observing;
+mod sisters;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -17,6 +18,7 @@ use shardwright_topology::model;
 
 use self::observing::Observing;
 pub(crate) use self::observing::side_by_side;
+pub(crate) use self::sisters::tell_writers;
 use crate::analysed::Analysed;
 use crate::args::{Foreign, Selection};
 use crate::clock;

@@ -96,6 +96,16 @@ pub(crate) fn open(
     Conn::new(options)
 }
 
+/// Whether nothing listens there.
+pub(crate) fn is_refused(error: &mysql::Error) -> bool {
+    match error {
+        mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, _, kind)))) => {
+            *kind == io::ErrorKind::ConnectionRefused
+        }
+        other => cause(other) == Some(io::ErrorKind::ConnectionRefused),
+    }
+}
+
 pub(crate) fn reason(error: &mysql::Error) -> String {
     match error {
         mysql::Error::MySqlError(error) => {

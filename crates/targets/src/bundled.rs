@@ -3,6 +3,7 @@
 use mysql::prelude::{FromValue, Queryable};
 use mysql::{Conn, Row};
 use shardwright_plan::{Applied, ApplyError, Base, Change, Observed, Target, TargetError, TargetPlan};
+use shardwright_rules::roles::SisterReports;
 use shardwright_rules::{Address, Configuration, FORMAT_VERSION};
 
 use shardwright_secrets::Secret;
@@ -20,6 +21,7 @@ pub struct BundledTarget {
     user: String,
     password: Secret,
     timeouts: Timeouts,
+    reports: SisterReports,
 }
 
 impl BundledTarget {
@@ -37,7 +39,13 @@ impl BundledTarget {
             user: user.into(),
             password,
             timeouts,
+            reports: SisterReports::new(),
         }
+    }
+
+    /// Says what other proxies say of who writes; it goes with the next change.
+    pub fn hear(&mut self, reports: SisterReports) {
+        self.reports = reports;
     }
 
     pub(crate) fn connect(&self) -> Result<Conn, TargetError> {
@@ -48,6 +56,14 @@ impl BundledTarget {
     /// Where its admin port is.
     pub(crate) fn address(&self) -> &AdminAddress {
         &self.address
+    }
+
+    pub(crate) fn account(&self) -> (&str, &Secret) {
+        (&self.user, &self.password)
+    }
+
+    pub(crate) fn timeouts(&self) -> Timeouts {
+        self.timeouts
     }
 
     /// What an observation is about. A proxy of an earlier version has no owner to tell.
@@ -96,7 +112,7 @@ impl Target for BundledTarget {
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError> {
-        let statement = apply_statement(change.plan, &change.desired.to_json());
+        let statement = apply_statement(change.plan, &self.reports, &change.desired.to_json());
         if statement.len() >= MAX_PACKET_BYTES {
             let reason = format!(
                 "the configuration has {} bytes, too many to send",
@@ -148,18 +164,22 @@ fn observed(base: Base, json: &str) -> Result<Observed, String> {
     })
 }
 
-fn apply_statement(plan: &TargetPlan, json: &str) -> String {
+fn apply_statement(plan: &TargetPlan, reports: &SisterReports, json: &str) -> String {
     let named = |word: &str, name: Option<&String>| {
         name.map_or_else(String::new, |name| format!(" {word} {}", quoted(name)))
     };
     // The former owner is only named where a plan shows that it changes.
     let former = plan.base.project.as_ref();
+    let reports = (!reports.is_empty()).then(|| {
+        serde_json::to_string(reports).expect("addresses and names are strings, so JSON can hold them")
+    });
     format!(
-        "SHARDWRIGHT APPLY EXPECT {} {}{}{} AS {}",
+        "SHARDWRIGHT APPLY EXPECT {} {}{}{}{} AS {}",
         plan.base.generation,
         quoted(&plan.base.fingerprint),
         named("OWNER", former.filter(|_| plan.base.project != plan.project)),
         named("PROJECT", plan.project.as_ref()),
+        named("WRITERS", reports.as_ref()),
         quoted(json)
     )
 }
@@ -196,6 +216,7 @@ mod tests {
     use std::time::Duration;
 
     use shardwright_rules::EngineId;
+    use shardwright_rules::roles::SisterReport;
 
     use super::*;
 
@@ -264,7 +285,11 @@ mod tests {
 
     #[test]
     fn statements_double_quotes_and_leave_backslashes() {
-        let statement = |former: Option<&str>, project: Option<&str>| {
+        let reports = SisterReports::from([(
+            "clusters.a".into(),
+            SisterReport::Writers(vec!["clusters.a.servers.b".into()]),
+        )]);
+        let statement_with = |former: Option<&str>, project: Option<&str>, reports: &SisterReports| {
             let observed = Observed {
                 generation: 12,
                 fingerprint: "9c1e".into(),
@@ -273,14 +298,16 @@ mod tests {
             };
             let desired = Configuration::empty(EngineId::Bundled);
             let plan = TargetPlan::new("local", &observed, &desired, Vec::new()).for_project(project);
-            apply_statement(&plan, r#"{"error_msg":"don't \"\\ '"}"#)
+            apply_statement(&plan, reports, r#"{"error_msg":"don't \"\\ '"}"#)
         };
+        let statement = |former, project| statement_with(former, project, &SisterReports::new());
         let all = [
             statement(None, None),
             statement(None, Some("shop")),
             statement(Some("shop"), Some("shop")),
             statement(Some("shop"), Some("pay")),
             statement(Some("shop"), None),
+            statement_with(Some("shop"), Some("shop"), &reports),
         ];
         insta::assert_snapshot!(all.join("\n"), @r#"
         SHARDWRIGHT APPLY EXPECT 12 '9c1e' AS '{"error_msg":"don''t \"\\ ''"}'
@@ -288,6 +315,7 @@ mod tests {
         SHARDWRIGHT APPLY EXPECT 12 '9c1e' PROJECT 'shop' AS '{"error_msg":"don''t \"\\ ''"}'
         SHARDWRIGHT APPLY EXPECT 12 '9c1e' OWNER 'shop' PROJECT 'pay' AS '{"error_msg":"don''t \"\\ ''"}'
         SHARDWRIGHT APPLY EXPECT 12 '9c1e' OWNER 'shop' AS '{"error_msg":"don''t \"\\ ''"}'
+        SHARDWRIGHT APPLY EXPECT 12 '9c1e' PROJECT 'shop' WRITERS '{"clusters.a":{"writers":["clusters.a.servers.b"]}}' AS '{"error_msg":"don''t \"\\ ''"}'
         "#);
     }
 

@@ -7,6 +7,7 @@ mod live_tables;
 mod pausing;
 pub mod proxysql;
 mod schema;
+mod self_report;
 mod server;
 
 pub use admin::{AdminAddress, Timeouts};
@@ -15,4 +16,5 @@ pub use live_tables::{LiveTables, LiveTablesError, live_tables};
 pub use pausing::{ProxyAdmin, Unfinished, WatchedServer};
 pub use proxysql::ProxySqlTarget;
 pub use schema::schemas;
+pub use self_report::{SelfProblem, Writers};
 pub use server::{ReplicaStatus, Server, ServerAccount, ServerAddress, ServerError};

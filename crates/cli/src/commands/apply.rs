@@ -68,6 +68,7 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     if live.len() > 1 {
         live::leave_out_unreachable(&mut live, &opened, ui)?;
     }
+    live::tell_writers(&plan, &mut live, &opened, ui);
     let reports = apply(&plan, &mut live, ui);
     present(&reports, ui)?;
     let outcomes: Vec<Outcome> = reports.iter().map(|report| report.outcome).collect();

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use shardwright_plan::{Observed, Target, TargetError};
+use shardwright_targets::SelfProblem;
 use shardwright_targets::proxysql::Status;
 
 use crate::args::{self, Format, Global};
@@ -23,18 +24,26 @@ pub(crate) fn run(args: &args::Status, global: &Global, ui: &Ui) -> Result<Exit,
     }
     for asked in live::side_by_side(&mut targets, Known::of) {
         match asked {
-            Ok(Known::Bundled(name, observed)) => {
+            Ok(Known::Bundled(name, observed, problems)) => {
+                is_well &= problems.is_empty();
                 text.push_str(&format!(
                     "{name}  bundled  generation {}{}\n",
                     observed.generation,
                     of_project(observed.project.as_deref())
                 ));
+                for SelfProblem { address, problem } in &problems {
+                    text.push_str(&format!("  {address}: {problem}\n"));
+                }
+                let problems = problems
+                    .iter()
+                    .map(|of| json!({ "address": of.address, "problem": of.problem }));
                 all.push(json!({
                     "target": name,
                     "engine": "bundled",
                     "generation": observed.generation,
                     "project": observed.project,
                     "fingerprint": observed.fingerprint,
+                    "problems": problems.collect::<Vec<_>>(),
                 }));
             }
             Ok(Known::ProxySql(status)) => {
@@ -71,8 +80,8 @@ pub(crate) fn run(args: &args::Status, global: &Global, ui: &Ui) -> Result<Exit,
 
 /// What is known of a target.
 enum Known {
-    /// A bundled proxy by its name.
-    Bundled(String, Box<Observed>),
+    /// A bundled proxy by its name, and what is wrong with it.
+    Bundled(String, Box<Observed>, Vec<SelfProblem>),
     ProxySql(Box<Status>),
 }
 
@@ -81,7 +90,12 @@ impl Known {
         match &mut live.proxy {
             Proxy::Bundled(target) => {
                 let observed = target.observe()?;
-                Ok(Self::Bundled(target.name().to_owned(), Box::new(observed)))
+                let problems = target.problems()?;
+                Ok(Self::Bundled(
+                    target.name().to_owned(),
+                    Box::new(observed),
+                    problems,
+                ))
             }
             Proxy::ProxySql(target) => target.status().map(Box::new).map(Self::ProxySql),
         }

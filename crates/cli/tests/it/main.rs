@@ -42,6 +42,7 @@ mod prove;
 mod proxysql_targets;
 mod refines;
 mod refuse;
+mod replaced;
 mod reports;
 mod reviewing;
 mod route_tests;

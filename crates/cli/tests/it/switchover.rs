@@ -33,7 +33,7 @@ fn trials() -> usize {
     std::env::var("SHARDWRIGHT_SHIFTS").map_or(3, |trials| trials.parse().unwrap())
 }
 
-/// A cluster of servers, behind two proxies.
+/// A cluster of servers, behind proxies that are called `px-a`, `px-b` and so on.
 pub(crate) struct Stage {
     pub(crate) environment: CommandEnvironment,
     pub(crate) proxies: Vec<ProxyProcess>,
@@ -41,6 +41,10 @@ pub(crate) struct Stage {
 
 impl Stage {
     pub(crate) fn start(kind: &str, servers: &[MariaDb]) -> Self {
+        Self::with_proxies(2, kind, servers)
+    }
+
+    pub(crate) fn with_proxies(count: usize, kind: &str, servers: &[MariaDb]) -> Self {
         let first = &servers[0];
         first
             .run("CREATE DATABASE t; CREATE TABLE t.t (number BIGINT PRIMARY KEY AUTO_INCREMENT, id BIGINT)")
@@ -62,14 +66,15 @@ impl Stage {
             let options = ProxyOptions::new(environment.outside(name));
             ProxyProcess::start(&environment, options).unwrap()
         };
-        let proxies = vec![start("a"), start("b")];
-        let target = |(name, proxy): (&str, &ProxyProcess)| {
+        let names = &["px-a", "px-b", "px-c"][..count];
+        let proxies: Vec<ProxyProcess> = names.iter().map(|name| start(name)).collect();
+        let target = |(name, proxy): (&&str, &ProxyProcess)| {
             let admin = proxy.admin();
             format!(
                 "  {name}: {{engine: bundled, admin: \"{admin}\", user: admin, password: {{env: SHARDWRIGHT_ADMIN_PASSWORD}}}}\n"
             )
         };
-        let targets: String = ["px-a", "px-b"].into_iter().zip(&proxies).map(target).collect();
+        let targets: String = names.iter().zip(&proxies).map(target).collect();
         let project = format!(
             "version: 1\nengines: [bundled]\ntargets:\n{targets}switchover:\n  user: switchover\n  password: {{env: APP_PASSWORD}}\n  \
              replication: {{user: replica, password: {{env: REPLICA_PASSWORD}}}}\n  deadline: 8s\n  transactions: 3s\n"
@@ -94,7 +99,7 @@ impl Stage {
     }
 
     /// Runs a command that ends with this code; what it says.
-    fn run(&self, arguments: &[&str], code: i32) -> String {
+    pub(crate) fn run(&self, arguments: &[&str], code: i32) -> String {
         let output = self.environment.run(arguments).unwrap();
         let said = format!("{}{}", output.stdout, output.stderr);
         assert_eq!(output.code(), Some(code), "{arguments:?}: {said}");
@@ -105,7 +110,7 @@ impl Stage {
         self.run(&["switchover", "shop", "--to", to, "--auto-approve"], 0)
     }
 
-    fn client(&self, at: usize) -> Conn {
+    pub(crate) fn client(&self, at: usize) -> Conn {
         Conn::new(self.login(at)).unwrap()
     }
 
@@ -120,22 +125,27 @@ impl Stage {
     }
 
     /// The servers that a proxy sends writes to.
-    fn writers(&self, at: usize) -> Vec<String> {
+    pub(crate) fn writers(&self, at: usize) -> Vec<String> {
+        self.admin(at)
+            .query("SELECT server FROM stats_shardwright_servers WHERE writes = 'yes'")
+            .unwrap()
+    }
+
+    pub(crate) fn admin(&self, at: usize) -> Conn {
         let options = ClientOptions {
             user: "admin",
             password: ADMIN_PASSWORD,
             schema: None,
         };
-        let mut admin = connect(self.proxies[at].admin(), options).unwrap();
-        admin
-            .query("SELECT server FROM stats_shardwright_servers WHERE writes = 'yes'")
-            .unwrap()
+        connect(self.proxies[at].admin(), options).unwrap()
     }
 
-    /// Until both proxies send writes to this server.
+    /// Until all proxies send writes to this server.
     pub(crate) fn settled(&self, server: &str) {
         let wanted = [format!("clusters.shop.servers.{server}")];
-        eventually(PATIENCE, || (0..2).all(|at| self.writers(at) == wanted));
+        eventually(PATIENCE, || {
+            (0..self.proxies.len()).all(|at| self.writers(at) == wanted)
+        });
     }
 }
 
