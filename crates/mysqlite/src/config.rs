@@ -1,11 +1,26 @@
 //! How a server presents itself, and its limits.
 
 use std::fmt;
+use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 /// Called with the connection's number, the current schema and the text of each statement before it runs.
 pub type OnQuery = Arc<dyn Fn(u32, Option<&str>, &[u8]) + Send + Sync>;
+
+/// A login that was not let in because of wrong passwords.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DeniedLogin<'a> {
+    /// Where the client is.
+    pub peer: IpAddr,
+    /// The user's name; empty for a name that nobody has.
+    pub account: &'a str,
+    /// Its password was wrong. Otherwise too many logins from this address were waiting.
+    pub was_checked: bool,
+}
+
+/// Called for each login that is denied, before the client hears of it.
+pub type OnDenied = Arc<dyn Fn(&DeniedLogin<'_>) + Send + Sync>;
 
 /// A user who may log in.
 #[derive(Clone)]
@@ -35,6 +50,8 @@ pub struct Limits {
     pub handshake_timeout: Duration,
     /// Between two commands, and for writing an answer.
     pub idle_timeout: Duration,
+    /// Wrong passwords from an address before logins from there wait; `None`: they never do.
+    pub free_failures: Option<u32>,
 }
 
 impl Default for Limits {
@@ -44,6 +61,7 @@ impl Default for Limits {
             max_packet: 64 * 1024 * 1024,
             handshake_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(8 * 60 * 60),
+            free_failures: None,
         }
     }
 }
@@ -59,6 +77,8 @@ pub struct Config {
     pub limits: Limits,
     /// Sees each statement.
     pub on_query: Option<OnQuery>,
+    /// Sees each login that is denied.
+    pub on_denied: Option<OnDenied>,
 }
 
 impl Default for Config {
@@ -68,6 +88,7 @@ impl Default for Config {
             server_version: "8.4.0-mysqlite".to_owned(),
             limits: Limits::default(),
             on_query: None,
+            on_denied: None,
         }
     }
 }

@@ -1,41 +1,20 @@
 //! One client: login, then commands until it goes.
 
 use std::net::{SocketAddr, TcpStream};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use shardwright_wire::auth::Scramble;
 use shardwright_wire::{
-    CapabilityFlags, ChangeUser, Command, EofPacket, Greeting, LoginAttempt, LoginStep, MysqlError, OkPacket,
-    PRE_AUTH_MAX_PAYLOAD, PrepareOk, Privacy, ResultSetWriter, ServerLogin, append_packet, capability,
-    charset, errors,
+    CapabilityFlags, ChangeUser, Command, EofPacket, MysqlError, OkPacket, PrepareOk, ResultSetWriter,
+    append_packet, errors,
 };
 
 use crate::answer::Answer;
 use crate::backend::{Session, SessionContext};
+use crate::login::{self, Login};
 use crate::prepared::{Execution, Statements};
 use crate::responder::{Layout, Responder};
 use crate::shared::Shared;
-use crate::transport::{Transport, TransportError};
-
-/// How a connection came to its end.
-enum Ended {
-    /// The client is gone or is to be left.
-    Silently,
-    /// Tell the client first.
-    With(MysqlError),
-}
-
-impl From<TransportError> for Ended {
-    fn from(error: TransportError) -> Self {
-        error.farewell().map_or(Self::Silently, Self::With)
-    }
-}
-
-impl From<MysqlError> for Ended {
-    fn from(error: MysqlError) -> Self {
-        Self::With(error)
-    }
-}
+use crate::transport::{Ended, Transport};
 
 /// Both ends of a connection.
 #[derive(Clone, Copy)]
@@ -65,10 +44,10 @@ pub(crate) fn run(shared: &Shared, id: u32, stream: TcpStream, peer: SocketAddr)
 }
 
 fn serve(shared: &Shared, id: u32, endpoints: Endpoints, transport: &mut Transport) -> Result<(), Ended> {
-    let attempt = login(shared, id, transport)?;
+    let Login { user, attempt } = login::run(shared, id, endpoints.peer.ip(), transport)?;
     let capabilities = attempt.capabilities;
     let schema = attempt.request.database.clone().unwrap_or_default();
-    let session = open(shared, id, endpoints, transport, &attempt, &schema)?;
+    let session = session(shared, id, endpoints, transport, &user, &schema)?;
     shared.logged_in(id);
     if let Some(payload) = attempt.acknowledgement() {
         transport.queue(payload);
@@ -77,7 +56,7 @@ fn serve(shared: &Shared, id: u32, endpoints: Endpoints, transport: &mut Transpo
         shared,
         id,
         endpoints,
-        user: String::from_utf8_lossy(&attempt.request.user).into_owned(),
+        user,
         transport,
         capabilities,
         session,
@@ -85,75 +64,6 @@ fn serve(shared: &Shared, id: u32, endpoints: Endpoints, transport: &mut Transpo
     };
     connection.ok()?;
     connection.commands()
-}
-
-fn login(shared: &Shared, id: u32, transport: &mut Transport) -> Result<LoginAttempt, Ended> {
-    let scramble = Scramble::generate().map_err(|_| errors::UNKNOWN.with("no random bytes"))?;
-    let greeting = Greeting::native(
-        shared.config.server_version.as_str(),
-        id,
-        scramble,
-        capability::SERVER_BASE,
-        charset::UTF8MB4_GENERAL_CI,
-    );
-    transport.queue(&greeting.encode());
-    transport.flush()?;
-    let deadline = Instant::now() + shared.config.limits.handshake_timeout;
-    let mut machine = ServerLogin::new(&greeting, Privacy::Plain);
-    let payload = next_payload(transport, deadline)?;
-    let first = machine.on_payload(&payload)?;
-    attempt(shared, &mut machine, first, transport, deadline)
-}
-
-/// Runs a login from a step on to the attempt.
-fn attempt(
-    shared: &Shared,
-    machine: &mut ServerLogin,
-    mut step: LoginStep,
-    transport: &mut Transport,
-    deadline: Instant,
-) -> Result<LoginAttempt, Ended> {
-    loop {
-        step = match step {
-            LoginStep::Identified => {
-                let verifier = std::str::from_utf8(machine.user()).ok();
-                let verifier = verifier.and_then(|user| shared.verifier(user));
-                machine.identified(verifier)?
-            }
-            LoginStep::Send(payload) => {
-                transport.queue(&payload);
-                transport.flush()?;
-                machine.on_payload(&next_payload(transport, deadline)?)?
-            }
-            LoginStep::Attempt(attempt) => return Ok(attempt),
-            // TLS is not offered, and there is no key.
-            LoginStep::StartTls | LoginStep::SendPublicKey => {
-                let message = "the password cannot be sent on this connection: it is not encrypted";
-                return Err(errors::NOT_SUPPORTED_AUTH_MODE.with(message).into());
-            }
-        };
-    }
-}
-
-fn next_payload(transport: &mut Transport, deadline: Instant) -> Result<Vec<u8>, TransportError> {
-    let patience = deadline.saturating_duration_since(Instant::now());
-    transport.read_next(PRE_AUTH_MAX_PAYLOAD, patience)
-}
-
-/// Opens a session for a login whose password is right.
-fn open(
-    shared: &Shared,
-    id: u32,
-    endpoints: Endpoints,
-    transport: &Transport,
-    attempt: &LoginAttempt,
-    schema: &[u8],
-) -> Result<Box<dyn Session>, MysqlError> {
-    let denied = || attempt.denied(&endpoints.peer.ip().to_string());
-    let user = std::str::from_utf8(&attempt.request.user).map_err(|_| denied())?;
-    let verifier = shared.verifier(user).ok_or_else(denied)?;
-    attempt.verify(verifier).ok_or_else(denied)?;
-    session(shared, id, endpoints, transport, user, schema)
 }
 
 fn session(
@@ -366,24 +276,13 @@ impl Connection<'_> {
     fn change_user(&mut self, body: &[u8]) -> Result<(), Ended> {
         let change = ChangeUser::decode(body, self.capabilities)
             .map_err(|_| errors::MALFORMED_PACKET.with("Malformed communication packet."))?;
-        let scramble = Scramble::generate().map_err(|_| errors::UNKNOWN.with("no random bytes"))?;
-        let deadline = Instant::now() + self.shared.config.limits.handshake_timeout;
-        let mut machine = ServerLogin::of_change(&change, self.capabilities, scramble, Privacy::Plain);
-        let attempt = attempt(
-            self.shared,
-            &mut machine,
-            LoginStep::Identified,
-            self.transport,
-            deadline,
-        )?;
-        let denied = || attempt.denied(&self.endpoints.peer.ip().to_string());
-        let user = std::str::from_utf8(change.user).map_err(|_| denied())?;
-        let verifier = self.shared.verifier(user).ok_or_else(denied)?;
-        attempt.verify(verifier).ok_or_else(denied)?;
+        let peer = self.endpoints.peer.ip();
+        let Login { user, attempt } =
+            login::change_user(self.shared, peer, self.transport, &change, self.capabilities)?;
         if let Some(payload) = attempt.acknowledgement() {
             self.transport.queue(payload);
         }
-        self.replace_session(user, change.database)
+        self.replace_session(&user, change.database)
     }
 
     fn replace_session(&mut self, user: &str, schema: &[u8]) -> Result<(), Ended> {

@@ -5,9 +5,11 @@
 //! puts its own commands in front of it; the demo and the tests use it as a database that needs no installation.
 
 mod answer;
+mod attempts;
 mod backend;
 mod config;
 mod connection;
+mod login;
 mod prepared;
 mod responder;
 mod server;
@@ -18,6 +20,6 @@ pub mod world;
 
 pub use answer::{Answer, Cell, Completion, RowSink, Table, Value};
 pub use backend::{Backend, Interrupt, IsGone, Session, SessionContext, StatementShape};
-pub use config::{Config, Limits, OnQuery, User};
+pub use config::{Config, DeniedLogin, Limits, OnDenied, OnQuery, User};
 pub use server::Server;
 pub use shardwright_wire::{ColumnDefinition, ColumnType, MysqlError, StatusFlags};

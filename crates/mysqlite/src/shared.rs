@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 
 use shardwright_wire::auth::Verifier;
 
+use crate::attempts::Attempts;
 use crate::backend::{Backend, Interrupt};
 use crate::config::Config;
 
@@ -16,6 +17,7 @@ pub(crate) struct Shared {
     pub(crate) config: Config,
     pub(crate) backend: Arc<dyn Backend>,
     pub(crate) started: Instant,
+    pub(crate) attempts: Option<Attempts>,
     verifiers: BTreeMap<String, Verifier>,
     is_stopping: AtomicBool,
     next_id: AtomicU32,
@@ -40,10 +42,12 @@ impl Shared {
             .iter()
             .map(|user| (user.name.clone(), Verifier::from_secret(&user.password)))
             .collect();
+        let attempts = config.limits.free_failures.map(Attempts::new);
         Self {
             config,
             backend,
             started: Instant::now(),
+            attempts,
             verifiers,
             is_stopping: AtomicBool::new(false),
             next_id: AtomicU32::new(1),

@@ -2,10 +2,11 @@
 
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::time::{Duration, Instant};
 
 use nix::errno::Errno;
+use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
 use nix::sys::socket::{MsgFlags, recv};
 use shardwright_wire::{HEADER_LEN, MysqlError, PacketError, errors, take_packet, write_packet};
 use thiserror::Error;
@@ -17,6 +18,9 @@ const WRITE_THRESHOLD: usize = 64 * 1024;
 
 /// Bytes asked of the socket at a time.
 const READ_CHUNK: usize = 16 * 1024;
+
+/// The other end has closed, whatever it sent before. The crate does not name it.
+const HUNG_UP: PollFlags = PollFlags::from_bits_retain(nix::libc::POLLRDHUP);
 
 /// Why a connection ends.
 #[derive(Debug, Error)]
@@ -46,6 +50,26 @@ impl TransportError {
             }
             Self::Closed | Self::Io(_) => None,
         }
+    }
+}
+
+/// How a connection came to its end.
+pub(crate) enum Ended {
+    /// The client is gone or is to be left.
+    Silently,
+    /// Tell the client first.
+    With(MysqlError),
+}
+
+impl From<TransportError> for Ended {
+    fn from(error: TransportError) -> Self {
+        error.farewell().map_or(Self::Silently, Self::With)
+    }
+}
+
+impl From<MysqlError> for Ended {
+    fn from(error: MysqlError) -> Self {
+        Self::With(error)
     }
 }
 
@@ -81,6 +105,28 @@ impl Transport {
                 Err(_) => true,
             }
         }))
+    }
+
+    /// Waits, unless the client goes first.
+    pub(crate) fn pause(&self, time: Duration) -> Result<(), TransportError> {
+        let until = Instant::now() + time;
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            // Rounded up: a wait of nothing would spin.
+            let left = left + Duration::from_millis(1);
+            let mut watched = [PollFd::new(self.stream.as_fd(), HUNG_UP)];
+            match poll(
+                &mut watched,
+                PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX),
+            ) {
+                Ok(0) | Err(Errno::EINTR) => {}
+                Ok(_) => return Err(TransportError::Closed),
+                Err(error) => return Err(TransportError::Io(error.into())),
+            }
+        }
     }
 
     pub(crate) fn new(stream: TcpStream) -> Self {

@@ -110,6 +110,8 @@ codes! {
     UNKNOWN_CHARACTER_SET = 1115, b"42000";
     /// The table or result has too many columns.
     TOO_MANY_FIELDS = 1117, b"HY000";
+    /// The server takes no connections from there for now.
+    HOST_IS_BLOCKED = 1129, b"HY000";
     /// The server takes no connections from there.
     HOST_NOT_PRIVILEGED = 1130, b"HY000";
     /// The row has another number of columns than the table.

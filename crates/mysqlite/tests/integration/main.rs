@@ -5,3 +5,4 @@ mod command_line;
 mod driver;
 mod hostile;
 mod support;
+mod wrong_passwords;

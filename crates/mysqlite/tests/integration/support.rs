@@ -14,9 +14,13 @@ pub(crate) const WORLD: &str = "
 /// Statements that the server saw: connection, schema, text.
 pub(crate) type Log = Arc<Mutex<Vec<(u32, Option<String>, String)>>>;
 
+/// Logins that were denied: address, account, why.
+pub(crate) type Denied = Arc<Mutex<Vec<String>>>;
+
 pub(crate) struct World {
     pub(crate) server: Server,
     pub(crate) log: Log,
+    pub(crate) denied: Denied,
 }
 
 pub(crate) fn world() -> World {
@@ -38,6 +42,8 @@ pub(crate) fn world_with(limits: Limits) -> World {
         .unwrap();
     let log = Log::default();
     let seen = Arc::clone(&log);
+    let denied = Denied::default();
+    let denials = Arc::clone(&denied);
     let config = Config {
         users: vec![
             User {
@@ -63,9 +69,16 @@ pub(crate) fn world_with(limits: Limits) -> World {
             );
             seen.lock().unwrap().push(entry);
         })),
+        on_denied: Some(Arc::new(move |login| {
+            let why = if login.was_checked { "wrong" } else { "refused" };
+            denials
+                .lock()
+                .unwrap()
+                .push(format!("{} {:?} {why}", login.peer, login.account));
+        })),
     };
     let server = Server::bind("127.0.0.1:0", config, Arc::new(backend)).unwrap();
-    World { server, log }
+    World { server, log, denied }
 }
 
 impl World {
