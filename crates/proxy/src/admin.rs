@@ -25,6 +25,7 @@ use zeroize::Zeroizing;
 
 use self::grammar::{AdminStatement, Explain};
 use crate::control::{ApplyError, ApplyRequest};
+use crate::denied::DeniedAdmins;
 use crate::failpoint::{FailPoint, FailPoints};
 use crate::shared::Shared;
 
@@ -41,6 +42,8 @@ const ADMIN_USER: &str = "admin";
 const VERSION: &str = concat!("8.0.30-shardwright-admin-", env!("CARGO_PKG_VERSION"));
 /// Largest statement: a whole configuration.
 const MAX_PACKET: usize = 320 << 20;
+/// Wrong passwords from an address before logins from there wait.
+const FREE_FAILURES: u32 = 3;
 
 /// What a SELECT on the admin tables may take.
 const STATEMENT_LIMITS: StatementLimits = StatementLimits {
@@ -50,7 +53,11 @@ const STATEMENT_LIMITS: StatementLimits = StatementLimits {
 };
 
 /// How the admin port presents itself.
-pub(crate) fn config(password: Option<&Zeroizing<String>>, connections: usize) -> Config {
+pub(crate) fn config(
+    password: Option<&Zeroizing<String>>,
+    connections: usize,
+    denied: Arc<DeniedAdmins>,
+) -> Config {
     Config {
         users: vec![User {
             name: ADMIN_USER.to_owned(),
@@ -62,9 +69,11 @@ pub(crate) fn config(password: Option<&Zeroizing<String>>, connections: usize) -
         limits: Limits {
             connections,
             max_packet: MAX_PACKET,
+            free_failures: Some(FREE_FAILURES),
             ..Limits::default()
         },
-        on_query: None,
+        on_denied: Some(Arc::new(move |login| denied.count(login))),
+        ..Config::default()
     }
 }
 

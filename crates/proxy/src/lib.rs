@@ -24,6 +24,7 @@ mod clock_thread;
 mod connection_ids;
 mod control;
 mod counted;
+mod denied;
 mod descriptors;
 mod entrance;
 mod event_loop;

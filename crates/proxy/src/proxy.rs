@@ -100,7 +100,8 @@ impl Proxy {
         shared.control.listeners.accept_with(acceptors)?;
         let mut threads = start_workers(&shared, options.workers)?;
         threads.push(start_watcher(&shared)?);
-        let admin_config = admin::config(options.admin_password.as_ref(), ADMIN_CONNECTIONS);
+        let denied = shared.denied_admins.clone();
+        let admin_config = admin::config(options.admin_password.as_ref(), ADMIN_CONNECTIONS, denied);
         let backend = Arc::new(admin::AdminBackend::new(shared.clone()));
         let admin = Server::bind(options.admin, admin_config, backend).map_err(|source| StartError::Listen {
             address: options.admin,

@@ -11,13 +11,14 @@ use shardwright_wire::auth::RsaKey;
 use crate::clock::Clock;
 use crate::connection_ids::ConnectionIds;
 use crate::control::Control;
+use crate::denied::DeniedAdmins;
 use crate::descriptors;
 use crate::half_open::HalfOpen;
 use crate::options::{Limits, Options};
 use crate::pauses::Pauses;
 use crate::permit::Permit;
 use crate::refused_apps::RefusedApps;
-use crate::seldom::Seldom;
+use crate::seldom::{Seldom, SeldomByOrigin};
 use crate::server_version::ServerVersion;
 use crate::tls::Tls;
 use crate::validate::Problem;
@@ -58,6 +59,10 @@ pub(crate) struct Shared {
     pub(crate) refused_clients: Seldom,
     /// Logins that made room for others, as far as the log goes.
     pub(crate) cut_logins: Seldom,
+    /// Clients that did not prove who they are, as far as the log goes.
+    pub(crate) denied_clients: SeldomByOrigin,
+    /// Administrators who did not.
+    pub(crate) denied_admins: Arc<DeniedAdmins>,
     pub(crate) connection_ids: Arc<ConnectionIds>,
     /// Clusters whose statements for the writer wait.
     pub(crate) pauses: Pauses,
@@ -98,6 +103,8 @@ impl Shared {
             ),
             refused_clients: Seldom::default(),
             cut_logins: Seldom::default(),
+            denied_clients: SeldomByOrigin::default(),
+            denied_admins: Arc::default(),
             connection_ids,
             pauses: Pauses::default(),
             refused_apps: RefusedApps::default(),

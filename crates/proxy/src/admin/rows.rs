@@ -186,6 +186,14 @@ pub(super) fn totals(shared: &Shared, figures: &[WorkerFigures]) -> Rows {
             "Client_Connections_connected".to_owned(),
             shared.sessions() as u64,
         ),
+        (
+            "Admin_Access_Denied_Wrong_Password".to_owned(),
+            shared.denied_admins.wrong(),
+        ),
+        (
+            "Admin_Access_Denied_Waiting".to_owned(),
+            shared.denied_admins.refused(),
+        ),
         ("Role_changes".to_owned(), shared.control.knowledge.changes()),
         ("Reads_withheld".to_owned(), shared.withheld.all().len() as u64),
         ("Slow_readers".to_owned(), slow_readers(shared)),

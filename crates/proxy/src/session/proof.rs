@@ -1,6 +1,7 @@
 //! A client proves who it is: every step between its greeting, or COM_CHANGE_USER, and the answer.
 
 use std::sync::Arc;
+use std::time::Instant;
 
 use shardwright_rules::ClientTls;
 use shardwright_wire::auth::{Proof, Proven, Verifier};
@@ -10,6 +11,8 @@ use shardwright_wire::{
 
 use super::proxied;
 use crate::channel::{Channel, Frame, ReadError};
+use crate::denied;
+use crate::half_open::Origin;
 use crate::shared::Shared;
 use crate::snapshot::{Snapshot, UserEntry};
 use crate::stats::bump;
@@ -150,12 +153,9 @@ impl Dialogue<'_> {
 
     /// Whether what the client shows is right, and its connection is what its user must have.
     async fn believe(&mut self, mut attempt: LoginAttempt, claimed: Claimed) -> Result<Known, MysqlError> {
-        let denied = |attempt: &LoginAttempt| {
-            bump(&self.worker.counters.totals.logins_denied);
-            attempt.denied(self.client_ip)
-        };
         let (Some(user), Some(verifier)) = (claimed.user, claimed.verifier) else {
-            return Err(denied(&attempt));
+            self.count_denied("", "wrong password");
+            return Err(attempt.denied(self.client_ip));
         };
         let proven = match attempt.proof.is_slow() {
             false => attempt.verify(&verifier),
@@ -166,13 +166,14 @@ impl Dialogue<'_> {
             }
         };
         let Some(proven) = proven else {
-            return Err(denied(&attempt));
+            self.count_denied(&user.name, "wrong password");
+            return Err(attempt.denied(self.client_ip));
         };
         if let Some(credentials) = &user.credentials {
             credentials.learn(proven);
         }
         if let Err(error) = self.is_fit_for(&user) {
-            bump(&self.worker.counters.totals.logins_denied);
+            self.count_denied(&user.name, "without the TLS that the user needs");
             return Err(error);
         }
         if let Some(payload) = attempt.acknowledgement() {
@@ -183,6 +184,16 @@ impl Dialogue<'_> {
             user,
             snapshot: claimed.snapshot,
         })
+    }
+
+    /// Counts a login that is denied, and logs one a second of each address. The user is empty for a name that nobody has.
+    fn count_denied(&self, user: &str, reason: &str) {
+        bump(&self.worker.counters.totals.logins_denied);
+        let origin = Origin::from(self.client_ip.parse().ok());
+        if let Some(count) = self.worker.shared.denied_clients.count(origin, Instant::now()) {
+            let (client, user) = (self.client_ip, denied::loggable_name(user));
+            tracing::warn!(client, user, reason, count, "logins were denied");
+        }
     }
 
     fn is_fit_for(&self, user: &UserEntry) -> Result<(), MysqlError> {

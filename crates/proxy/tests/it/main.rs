@@ -84,3 +84,4 @@ mod transactions;
 mod trials;
 mod trust;
 mod unknown_lag;
+mod wrong_passwords;
