@@ -2,6 +2,7 @@
 
 use std::net::SocketAddr;
 
+use shardwright_wire::auth::Verifier;
 use shardwright_wire::{ColumnDefinition, MysqlError, StatusFlags, errors};
 
 use crate::answer::{Answer, RowSink, Value};
@@ -26,6 +27,12 @@ pub trait Backend: Send + Sync {
     /// # Errors
     /// The client gets the error in place of the login's OK.
     fn open_session(&self, context: &SessionContext) -> Result<Box<dyn Session>, MysqlError>;
+
+    /// The password of a user whom the server's configuration does not name.
+    fn verifier(&self, user: &str) -> Option<Verifier> {
+        let _ = user;
+        None
+    }
 }
 
 /// Stops what a session is doing, from another thread.
@@ -84,6 +91,15 @@ pub trait Session {
     fn field_list(&mut self, table: &str) -> Result<Vec<ColumnDefinition>, MysqlError> {
         let _ = table;
         Err(errors::UNKNOWN_COM.with("Unknown command"))
+    }
+
+    /// Whether this session may end a connection (COM_PROCESS_KILL), which happens next.
+    ///
+    /// # Errors
+    /// 1227 when it may not.
+    fn kill(&mut self, connection_id: u32) -> Result<(), MysqlError> {
+        let _ = connection_id;
+        Ok(())
     }
 
     /// Gives up the transaction and its locks, because another session takes this one's place on the connection.

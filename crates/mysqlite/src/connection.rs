@@ -185,10 +185,11 @@ impl Connection<'_> {
                 self.append(|out| out.extend_from_slice(line.as_bytes()));
                 Ok(())
             }
-            Command::ProcessKill(id) if self.shared.kill(id) => self.ok(),
-            Command::ProcessKill(id) => {
-                self.error(&errors::NO_SUCH_THREAD.with(format_args!("Unknown thread id: {id}")))
-            }
+            Command::ProcessKill(id) => match self.session.kill(id) {
+                Err(error) => self.error(&error),
+                Ok(()) if self.shared.kill(id) => self.ok(),
+                Ok(()) => self.error(&errors::NO_SUCH_THREAD.with(format_args!("Unknown thread id: {id}"))),
+            },
             Command::Quit
             | Command::Debug
             | Command::ProcessInfo

@@ -69,7 +69,7 @@ fn attempt(
             LoginStep::Identified => {
                 let verifier = std::str::from_utf8(machine.user()).ok();
                 let verifier = verifier.and_then(|user| shared.verifier(user));
-                machine.identified(verifier)?
+                machine.identified(verifier.as_ref())?
             }
             LoginStep::Send(payload) => {
                 transport.queue(&payload);
@@ -100,7 +100,9 @@ fn prove(
 ) -> Result<Login, Ended> {
     let user = std::str::from_utf8(&attempt.request.user).ok();
     let account = user.and_then(|user| Some((user, shared.verifier(user)?)));
-    let is_right = account.is_some_and(|(_, verifier)| attempt.verify(verifier).is_some());
+    let is_right = account
+        .as_ref()
+        .is_some_and(|(_, verifier)| attempt.verify(verifier).is_some());
     let user = account.map_or("", |(user, _)| user).to_owned();
     let report = |was_checked| {
         if let Some(on_denied) = &shared.config.on_denied {

@@ -82,8 +82,9 @@ impl Shared {
         self.live().len()
     }
 
-    pub(crate) fn verifier(&self, user: &str) -> Option<&Verifier> {
-        self.verifiers.get(user)
+    pub(crate) fn verifier(&self, user: &str) -> Option<Verifier> {
+        let stated = self.verifiers.get(user).cloned();
+        stated.or_else(|| self.backend.verifier(user))
     }
 
     pub(crate) fn is_stopping(&self) -> bool {

@@ -1,7 +1,9 @@
 //! The admin port: applying and observing, and SQL over tables named like ProxySQL's.
 
 mod grammar;
+mod operations;
 mod pausing;
+mod permissions;
 mod problems;
 mod refusing;
 mod rows;
@@ -10,21 +12,23 @@ mod tables;
 mod throttles;
 mod withheld;
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use shardwright_mysqlite::sqlite::{SqliteBackend, SqliteSession, StatementLimits};
 use shardwright_mysqlite::{
     Answer, Backend, Config, Interrupt, IsGone, Limits, RowSink, Session, SessionContext, StatusFlags, Table,
-    User, Value,
+    Value,
 };
 use shardwright_rules::{SessionView, Statement};
 use shardwright_sql::{LexMode, StatementClass, classify};
+use shardwright_wire::auth::Verifier;
 use shardwright_wire::{MysqlError, errors};
-use zeroize::Zeroizing;
 
 use self::grammar::{AdminStatement, Explain};
-use crate::control::{ApplyError, ApplyRequest};
+use crate::admin_accounts::Role;
+use crate::control::{ApplyError, ApplyRequest, listed};
 use crate::denied::DeniedAdmins;
 use crate::failpoint::{FailPoint, FailPoints};
 use crate::shared::Shared;
@@ -38,7 +42,6 @@ pub fn is_admin_statement(text: &str) -> Result<bool, MysqlError> {
     Ok(grammar::parse(text)?.is_some())
 }
 
-const ADMIN_USER: &str = "admin";
 const VERSION: &str = concat!("8.0.30-shardwright-admin-", env!("CARGO_PKG_VERSION"));
 /// Largest statement: a whole configuration.
 const MAX_PACKET: usize = 320 << 20;
@@ -53,18 +56,8 @@ const STATEMENT_LIMITS: StatementLimits = StatementLimits {
 };
 
 /// How the admin port presents itself.
-pub(crate) fn config(
-    password: Option<&Zeroizing<String>>,
-    connections: usize,
-    denied: Arc<DeniedAdmins>,
-) -> Config {
+pub(crate) fn config(connections: usize, denied: Arc<DeniedAdmins>) -> Config {
     Config {
-        users: vec![User {
-            name: ADMIN_USER.to_owned(),
-            password: password
-                .map(|password| String::clone(password))
-                .unwrap_or_default(),
-        }],
         server_version: VERSION.to_owned(),
         limits: Limits {
             connections,
@@ -89,6 +82,10 @@ impl AdminBackend {
 }
 
 impl Backend for AdminBackend {
+    fn verifier(&self, user: &str) -> Option<Verifier> {
+        self.shared.admin_accounts.verifier(user)
+    }
+
     fn open_session(&self, context: &SessionContext) -> Result<Box<dyn Session>, MysqlError> {
         let unavailable =
             |error: std::io::Error| errors::UNKNOWN.with(format_args!("no admin tables: {error}"));
@@ -102,6 +99,9 @@ impl Backend for AdminBackend {
         sqlite.limit(STATEMENT_LIMITS)?;
         Ok(Box::new(AdminSession {
             shared: self.shared.clone(),
+            account: context.user.clone(),
+            address: context.peer,
+            left_undone: None,
             sqlite,
             answered: Answered(None),
             _tables: tables,
@@ -111,6 +111,10 @@ impl Backend for AdminBackend {
 
 struct AdminSession {
     shared: Arc<Shared>,
+    account: String,
+    address: SocketAddr,
+    /// The parts of the operation under way that failed, though it was answered.
+    left_undone: Option<String>,
     sqlite: SqliteSession,
     answered: Answered,
     _tables: SqliteBackend,
@@ -150,19 +154,24 @@ impl Session for AdminSession {
     fn query(&mut self, sql: &[u8], rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
         self.answered.reach();
         let text = std::str::from_utf8(sql).map_err(|_| errors::PARSE.with("the statement is not UTF-8"))?;
-        match grammar::parse(text)? {
-            Some(AdminStatement::Observe) => self.observe(rows),
-            Some(AdminStatement::Apply(request)) => self.apply(&request, rows),
-            Some(AdminStatement::Explain(explain)) => self.explain(&explain, rows),
-            Some(AdminStatement::Reload) => self.reload(rows),
-            Some(AdminStatement::Pause { cluster, time }) => self.pause(&cluster, time, rows),
-            Some(AdminStatement::Resume(cluster)) => self.resume(&cluster, rows),
-            Some(AdminStatement::Prefer(server)) => self.prefer(&server, rows),
-            Some(AdminStatement::RefuseApp { app, time }) => self.refuse_app(&app, time, rows),
-            Some(AdminStatement::AllowApp(app)) => self.allow_app(&app, rows),
-            Some(AdminStatement::AllowDigest(digest)) => self.allow_digest(&digest, rows),
-            None => self.sql(text, rows),
+        let Some(statement) = grammar::parse(text)? else {
+            return self.sql(text, rows);
+        };
+        self.permit(statement.needs())?;
+        match statement.operation() {
+            Some(operation) => self.operate(&operation, |session| session.answer(statement, rows)),
+            None => self.answer(statement, rows),
         }
+    }
+
+    fn kill(&mut self, connection_id: u32) -> Result<(), MysqlError> {
+        self.permit(Role::Operator)?;
+        let operation = format!("KILL {connection_id}");
+        self.operate(&operation, |_| {
+            tracing::info!(connection_id, "an admin connection is to end");
+            Ok(Answer::ok())
+        })?;
+        Ok(())
     }
 
     fn watch(&mut self, is_gone: IsGone) {
@@ -175,6 +184,21 @@ impl Session for AdminSession {
 }
 
 impl AdminSession {
+    fn answer(&mut self, statement: AdminStatement, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
+        match statement {
+            AdminStatement::Observe => self.observe(rows),
+            AdminStatement::Apply(request) => self.apply(&request, rows),
+            AdminStatement::Explain(explain) => self.explain(&explain, rows),
+            AdminStatement::Reload => self.reload(rows),
+            AdminStatement::Pause { cluster, time } => self.pause(&cluster, time, rows),
+            AdminStatement::Resume(cluster) => self.resume(&cluster, rows),
+            AdminStatement::Prefer(server) => self.prefer(&server, rows),
+            AdminStatement::RefuseApp { app, time } => self.refuse_app(&app, time, rows),
+            AdminStatement::AllowApp(app) => self.allow_app(&app, rows),
+            AdminStatement::AllowDigest(digest) => self.allow_digest(&digest, rows),
+        }
+    }
+
     fn observe(&self, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
         let snapshot = self.shared.control.snapshot().load_full();
         one_row(
@@ -214,9 +238,16 @@ impl AdminSession {
         .send(rows)
     }
 
-    fn reload(&self, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
+    fn reload(&mut self, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
         let mut table = Table::of_text(&["address", "problem"]);
-        for problem in self.shared.reload() {
+        let problems = self.shared.reload();
+        self.left_undone = (!problems.is_empty()).then(|| listed(&problems));
+        tracing::info!(
+            problems = problems.len(),
+            "certificates, secrets and accounts were read again"
+        );
+        for problem in problems {
+            tracing::warn!(address = problem.address, reason = problem.reason, "not reloaded");
             table = table.with_row(vec![problem.address.into(), problem.reason.into()]);
         }
         table.send(rows)
@@ -253,6 +284,7 @@ impl AdminSession {
     }
 
     fn sql(&mut self, text: &str, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
+        self.permit(tables::needs(text))?;
         let class = classify(text.as_bytes(), LexMode::default());
         if !matches!(
             class,

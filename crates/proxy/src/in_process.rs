@@ -9,6 +9,7 @@ use std::time::Instant;
 
 use tokio::sync::mpsc;
 
+use crate::admin_accounts::AdminAccounts;
 use crate::bound::ClientStream;
 use crate::clock::Clock;
 use crate::connection_ids::ConnectionIds;
@@ -68,8 +69,9 @@ impl OneWorker {
         }
         let control = Control::restore(store, options, FailPoints::default())?;
         let tls = Tls::load(options.tls.clone())?;
+        let accounts = AdminAccounts::load(options)?;
         let ids = ConnectionIds::draw().map_err(|error| std::io::Error::other(error.to_string()))?;
-        let shared = Arc::new(Shared::new(control, tls, options, ids, Clock::own()));
+        let shared = Arc::new(Shared::new(control, tls, accounts, options, ids, Clock::own()));
         let (sender, messages) = mpsc::unbounded_channel();
         let load = Arc::default();
         let handle = WorkerHandle::new(sender, Arc::clone(&load));

@@ -11,6 +11,7 @@
 //! ```
 
 mod admin;
+mod admin_accounts;
 mod backend;
 mod backend_statements;
 mod base_tables;
@@ -43,6 +44,7 @@ mod listener;
 mod listeners;
 mod members;
 mod news;
+mod operations;
 mod options;
 mod pauses;
 mod permit;
@@ -82,6 +84,7 @@ mod worker;
 mod worker_handle;
 mod worker_thread;
 
+pub use admin_accounts::AccountsError;
 pub use control::RestoreError;
 pub use failpoint::UnknownFailPoint;
 pub use options::{Limits, Listen, Options};

@@ -38,6 +38,8 @@ pub struct Options {
     pub requires_configuration: bool,
     /// Password of the admin user `admin`; without one the admin address must be loopback.
     pub admin_password: Option<Zeroizing<String>>,
+    /// A file with further accounts of the admin port, in YAML.
+    pub admin_accounts: Option<PathBuf>,
     /// Worker threads; `None` for one per core.
     pub workers: Option<NonZeroUsize>,
     /// Whether secrets may be the output of commands.
@@ -64,6 +66,7 @@ impl Options {
             name: None,
             requires_configuration: false,
             admin_password: None,
+            admin_accounts: None,
             workers: None,
             allow_secret_commands: false,
             server_version: None,

@@ -10,6 +10,7 @@ use nix::sys::resource::{Resource, setrlimit};
 use shardwright_mysqlite::Server;
 
 use crate::admin;
+use crate::admin_accounts::{AccountsError, AdminAccounts};
 use crate::checks::CheckServer;
 use crate::clock_thread::{ClockThread, NewClock};
 use crate::connection_ids::ConnectionIds;
@@ -17,6 +18,7 @@ use crate::control::{Control, RestoreError, WAITING, listed};
 use crate::descriptors;
 use crate::failpoint::{FailPoints, UnknownFailPoint};
 use crate::listener::Acceptors;
+use crate::operations::Author;
 use crate::options::Options;
 use crate::shared::{Phase, Shared};
 use crate::store::{Meant, Store, StoreError};
@@ -56,6 +58,9 @@ pub enum StartError {
     /// Certificates or keys cannot be used.
     #[error(transparent)]
     Tls(#[from] TlsError),
+    /// The accounts of the admin port cannot be used.
+    #[error("admin accounts: {0}")]
+    Accounts(#[from] AccountsError),
     /// A thread or runtime cannot be started.
     #[error("cannot start: {0}")]
     Io(#[from] io::Error),
@@ -90,18 +95,18 @@ impl Proxy {
         };
         let store = Store::open(&options.data_dir, meant)?;
         let tls = Tls::load(options.tls.clone())?;
+        let accounts = AdminAccounts::load(&options)?;
         let control = Control::restore(store, &options, fail_points)?;
         let connection_ids = ConnectionIds::draw().map_err(|error| io::Error::other(error.to_string()))?;
         let clock = NewClock::new()?;
-        let shared = Shared::new(control, tls, &options, connection_ids, clock.clock());
+        let shared = Shared::new(control, tls, accounts, &options, connection_ids, clock.clock());
         let shared = Arc::new(shared);
         let clock = clock.start(shared.clone())?;
         let acceptors = Box::new(Acceptors(Arc::downgrade(&shared)));
         shared.control.listeners.accept_with(acceptors)?;
         let mut threads = start_workers(&shared, options.workers)?;
         threads.push(start_watcher(&shared)?);
-        let denied = shared.denied_admins.clone();
-        let admin_config = admin::config(options.admin_password.as_ref(), ADMIN_CONNECTIONS, denied);
+        let admin_config = admin::config(ADMIN_CONNECTIONS, shared.denied_admins.clone());
         let backend = Arc::new(admin::AdminBackend::new(shared.clone()));
         let admin = Server::bind(options.admin, admin_config, backend).map_err(|source| StartError::Listen {
             address: options.admin,
@@ -211,7 +216,11 @@ impl RunningProxy {
     /// Reads certificates and secrets again, for connections from now on. Open sessions go on. What cannot be used is
     /// left as it was; each line of the answer says what and why.
     pub fn reload(&self) -> Vec<String> {
-        self.shared.reload().iter().map(ToString::to_string).collect()
+        let problems = self.shared.reload();
+        let left_undone = (!problems.is_empty()).then(|| listed(&problems));
+        self.shared
+            .record(Author::Signal, "RELOAD", left_undone.as_deref());
+        problems.iter().map(ToString::to_string).collect()
     }
 
     /// Takes on no more sessions, and ends those that are not in a transaction.

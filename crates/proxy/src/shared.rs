@@ -8,12 +8,14 @@ use std::time::Instant;
 use rustc_hash::FxHashMap;
 use shardwright_wire::auth::RsaKey;
 
+use crate::admin_accounts::AdminAccounts;
 use crate::clock::Clock;
 use crate::connection_ids::ConnectionIds;
 use crate::control::Control;
 use crate::denied::DeniedAdmins;
 use crate::descriptors;
 use crate::half_open::HalfOpen;
+use crate::operations::{Author, Operations};
 use crate::options::{Limits, Options};
 use crate::pauses::Pauses;
 use crate::permit::Permit;
@@ -63,6 +65,9 @@ pub(crate) struct Shared {
     pub(crate) denied_clients: SeldomByOrigin,
     /// Administrators who did not.
     pub(crate) denied_admins: Arc<DeniedAdmins>,
+    pub(crate) admin_accounts: AdminAccounts,
+    /// What administrators did last.
+    pub(crate) operations: Operations,
     pub(crate) connection_ids: Arc<ConnectionIds>,
     /// Clusters whose statements for the writer wait.
     pub(crate) pauses: Pauses,
@@ -78,6 +83,7 @@ impl Shared {
     pub(crate) fn new(
         control: Control,
         tls: Tls,
+        admin_accounts: AdminAccounts,
         options: &Options,
         connection_ids: Arc<ConnectionIds>,
         clock: Clock,
@@ -105,6 +111,8 @@ impl Shared {
             cut_logins: Seldom::default(),
             denied_clients: SeldomByOrigin::default(),
             denied_admins: Arc::default(),
+            admin_accounts,
+            operations: Operations::default(),
             connection_ids,
             pauses: Pauses::default(),
             refused_apps: RefusedApps::default(),
@@ -126,12 +134,21 @@ impl Shared {
         key.clone()
     }
 
-    /// Reads certificates and secrets again. Sessions go on with what they have; what cannot be used any more is left as
+    /// Keeps what an administrator did, or why it failed.
+    pub(crate) fn record(&self, by: Author, operation: &str, error: Option<&str>) {
+        let generation = self.control.snapshot().load().generation;
+        self.operations.add(by, operation, generation, error);
+    }
+
+    /// Reads certificates, secrets and accounts of the admin port again. Sessions go on with what they have; what cannot be used any more is left as
     /// it was, and said.
     pub(crate) fn reload(&self) -> Vec<Problem> {
         let mut problems = self.control.reload_users();
         if let Err(error) = self.tls.reload() {
             problems.push(Problem::new("tls", error.to_string()));
+        }
+        if let Err(error) = self.admin_accounts.reload() {
+            problems.push(Problem::new("admin accounts", error.to_string()));
         }
         self.wake_all();
         problems

@@ -142,6 +142,8 @@ codes! {
     LOCK_DEADLOCK = 1213, b"40001";
     /// A user has used up a resource.
     USER_LIMIT_REACHED = 1226, b"42000";
+    /// The account lacks a privilege.
+    SPECIFIC_ACCESS_DENIED = 1227, b"42000";
     /// The variable cannot have this value.
     WRONG_VALUE_FOR_VAR = 1231, b"42000";
     /// What a server of this version does not do.

@@ -17,7 +17,7 @@ use shardwright_proxy::Limits;
 /// admin=ADDR`, and the first of these after the first apply. The log goes to standard error; SHARDWRIGHT_LOG says how much
 /// (error, warn, info, debug, trace; default: info).
 ///
-/// SIGHUP reads certificates and passwords again; sessions go on. SIGTERM takes on no more clients and gives open
+/// SIGHUP reads certificates, passwords and admin accounts again; sessions go on. SIGTERM takes on no more clients and gives open
 /// transactions 30 seconds to end; a second one stops at once.
 #[derive(Debug, ClapArgs)]
 #[command(
@@ -47,7 +47,10 @@ pub(crate) struct Proxy {
     /// A file with the password of the user `admin`
     #[arg(long, value_name = "FILE")]
     pub(crate) admin_password_file: Option<PathBuf>,
-    /// Allows configurations to run commands that print a password
+    /// A file with further accounts of the admin port and the role of each (YAML)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) admin_accounts: Option<PathBuf>,
+    /// Allows configurations and the file of admin accounts to run commands that print a password
     #[arg(long)]
     pub(crate) allow_secret_commands: bool,
     /// The certificate for clients, with those that lead to its authority (PEM); without it clients get no TLS

@@ -35,6 +35,7 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
     options.name = args.name.clone();
     options.requires_configuration = args.require_configuration;
     options.admin_password = admin_password(args)?;
+    options.admin_accounts.clone_from(&args.admin_accounts);
     options.allow_secret_commands = args.allow_secret_commands;
     options.server_version = args.server_version.clone();
     options.tls = TlsFiles {

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod admin_accounts;
 mod adopting;
 mod authoring;
 mod bad_input;

@@ -6,13 +6,16 @@ use shardwright_rules::tables::{self, Column};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 use shardwright_wire::MysqlError;
 
-use super::{pausing, problems, refusing, rows, servers, throttles, withheld};
+use super::{operations, pausing, problems, refusing, rows, servers, throttles, withheld};
+use crate::admin_accounts::Role;
 use crate::shared::Shared;
 use crate::stats::WorkerFigures;
 
 /// Schemas of the admin port; the first is where sessions begin. SQLite keeps `main` for itself, so what ProxySQL
 /// calls `main` has another name inside.
 pub(super) const SCHEMAS: [&str; 2] = ["proxy", "stats"];
+/// A look at this table resets its counts for everybody.
+const DIGESTS_RESET: &str = "stats_mysql_query_digest_reset";
 /// Rows of one INSERT.
 const BATCH: usize = 200;
 
@@ -56,6 +59,12 @@ const TABLES: &[AdminTable] = &[
         columns: &[],
         more: OF_PAUSES,
         rows: pausing::pauses,
+    },
+    AdminTable {
+        name: "stats_shardwright_operations",
+        columns: &[],
+        more: operations::COLUMNS,
+        rows: operations::rows,
     },
     AdminTable {
         name: "stats_shardwright_refused_apps",
@@ -106,12 +115,7 @@ const TABLES: &[AdminTable] = &[
         &[],
         rows::digests,
     ),
-    AdminTable::of(
-        "stats_mysql_query_digest_reset",
-        &tables::QUERY_DIGEST,
-        &[],
-        rows::digests_reset,
-    ),
+    AdminTable::of(DIGESTS_RESET, &tables::QUERY_DIGEST, &[], rows::digests_reset),
     AdminTable::of("stats_mysql_global", &tables::TOTALS, &[], rows::totals),
     AdminTable::of(
         "global_variables",
@@ -210,6 +214,15 @@ fn in_schema(schema: &str) -> impl Iterator<Item = &'static AdminTable> {
     TABLES
         .iter()
         .filter(move |table| !is_stats || table.name.starts_with("stats_"))
+}
+
+/// The role that it takes to read the tables that a statement names.
+pub(super) fn needs(text: &str) -> Role {
+    if text.to_ascii_lowercase().contains(DIGESTS_RESET) {
+        Role::Operator
+    } else {
+        Role::Stats
+    }
 }
 
 /// Fills the tables that a statement names with what is true now.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "a helper that fails fails its test")]
 
 mod admin_limits;
+mod admin_roles;
 mod admin_tables;
 mod door;
 mod raw;
