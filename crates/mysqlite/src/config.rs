@@ -5,8 +5,13 @@ use std::net::IpAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
+use rustls::ServerConfig;
+
 /// Called with the connection's number, the current schema and the text of each statement before it runs.
 pub type OnQuery = Arc<dyn Fn(u32, Option<&str>, &[u8]) + Send + Sync>;
+
+/// Called for each connection: the TLS configuration for clients, if there is TLS now.
+pub type CurrentTls = Arc<dyn Fn() -> Option<Arc<ServerConfig>> + Send + Sync>;
 
 /// A login that was not let in because of wrong passwords.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -79,6 +84,8 @@ pub struct Config {
     pub on_query: Option<OnQuery>,
     /// Sees each login that is denied.
     pub on_denied: Option<OnDenied>,
+    /// TLS for clients. Where it is offered, clients on other machines must use it.
+    pub tls: Option<CurrentTls>,
 }
 
 impl Default for Config {
@@ -89,6 +96,7 @@ impl Default for Config {
             limits: Limits::default(),
             on_query: None,
             on_denied: None,
+            tls: None,
         }
     }
 }

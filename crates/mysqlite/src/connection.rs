@@ -10,7 +10,7 @@ use shardwright_wire::{
 
 use crate::answer::Answer;
 use crate::backend::{Session, SessionContext};
-use crate::login::{self, Login};
+use crate::login::{Dialogue, Login};
 use crate::prepared::{Execution, Statements};
 use crate::responder::{Layout, Responder};
 use crate::shared::Shared;
@@ -41,10 +41,11 @@ pub(crate) fn run(shared: &Shared, id: u32, stream: TcpStream, peer: SocketAddr)
         // The client may be gone; the connection ends either way.
         let _ = transport.flush();
     }
+    transport.close();
 }
 
 fn serve(shared: &Shared, id: u32, endpoints: Endpoints, transport: &mut Transport) -> Result<(), Ended> {
-    let Login { user, attempt } = login::run(shared, id, endpoints.peer.ip(), transport)?;
+    let Login { user, attempt } = Dialogue::new(shared, endpoints.peer.ip(), transport).greet(id)?;
     let capabilities = attempt.capabilities;
     let schema = attempt.request.database.clone().unwrap_or_default();
     let session = session(shared, id, endpoints, transport, &user, &schema)?;
@@ -279,7 +280,7 @@ impl Connection<'_> {
             .map_err(|_| errors::MALFORMED_PACKET.with("Malformed communication packet."))?;
         let peer = self.endpoints.peer.ip();
         let Login { user, attempt } =
-            login::change_user(self.shared, peer, self.transport, &change, self.capabilities)?;
+            Dialogue::new(self.shared, peer, self.transport).change_user(&change, self.capabilities)?;
         if let Some(payload) = attempt.acknowledgement() {
             self.transport.queue(payload);
         }

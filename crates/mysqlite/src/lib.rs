@@ -14,12 +14,13 @@ mod prepared;
 mod responder;
 mod server;
 mod shared;
+mod socket;
 pub mod sqlite;
 mod transport;
 pub mod world;
 
 pub use answer::{Answer, Cell, Completion, RowSink, Table, Value};
 pub use backend::{Backend, Interrupt, IsGone, Session, SessionContext, StatementShape};
-pub use config::{Config, DeniedLogin, Limits, OnDenied, OnQuery, User};
+pub use config::{Config, CurrentTls, DeniedLogin, Limits, OnDenied, OnQuery, User};
 pub use server::Server;
 pub use shardwright_wire::{ColumnDefinition, ColumnType, MysqlError, StatusFlags};

@@ -1,26 +1,22 @@
 //! Packets over a blocking TCP stream, with limits on their size and on waiting.
 
-use std::io::{self, Read, Write};
+use std::io;
 use std::net::TcpStream;
-use std::os::fd::{AsFd, AsRawFd};
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use nix::errno::Errno;
-use nix::poll::{PollFd, PollFlags, PollTimeout, poll};
-use nix::sys::socket::{MsgFlags, recv};
-use shardwright_wire::{HEADER_LEN, MysqlError, PacketError, errors, take_packet, write_packet};
+use rustls::ServerConfig;
+use shardwright_wire::{HEADER_LEN, MysqlError, PacketError, Privacy, errors, take_packet, write_packet};
 use thiserror::Error;
 
 use crate::backend::IsGone;
+use crate::socket::Socket;
 
 /// Bytes of answer that are collected before they are written.
 const WRITE_THRESHOLD: usize = 64 * 1024;
 
 /// Bytes asked of the socket at a time.
 const READ_CHUNK: usize = 16 * 1024;
-
-/// The other end has closed, whatever it sent before. The crate does not name it.
-const HUNG_UP: PollFlags = PollFlags::from_bits_retain(nix::libc::POLLRDHUP);
 
 /// Why a connection ends.
 #[derive(Debug, Error)]
@@ -86,7 +82,7 @@ impl From<io::Error> for TransportError {
 }
 
 pub(crate) struct Transport {
-    stream: TcpStream,
+    socket: Socket,
     inbound: Vec<u8>,
     pub(crate) outbound: Vec<u8>,
     /// Sequence number of the next packet that is written.
@@ -94,48 +90,46 @@ pub(crate) struct Transport {
 }
 
 impl Transport {
-    /// A question whether the other end has closed, for another thread or a callback; what it sent stays to be read.
-    pub(crate) fn is_gone(&self) -> Option<IsGone> {
-        let stream = self.stream.try_clone().ok()?;
-        Some(Box::new(move || {
-            let flags = MsgFlags::MSG_PEEK | MsgFlags::MSG_DONTWAIT;
-            match recv(stream.as_raw_fd(), &mut [0], flags) {
-                Ok(read) => read == 0,
-                Err(Errno::EAGAIN | Errno::EINTR) => false,
-                Err(_) => true,
-            }
-        }))
-    }
-
-    /// Waits, unless the client goes first.
-    pub(crate) fn pause(&self, time: Duration) -> Result<(), TransportError> {
-        let until = Instant::now() + time;
-        loop {
-            let left = until.saturating_duration_since(Instant::now());
-            if left.is_zero() {
-                return Ok(());
-            }
-            // Rounded up: a wait of nothing would spin.
-            let left = left + Duration::from_millis(1);
-            let mut watched = [PollFd::new(self.stream.as_fd(), HUNG_UP)];
-            match poll(
-                &mut watched,
-                PollTimeout::try_from(left).unwrap_or(PollTimeout::MAX),
-            ) {
-                Ok(0) | Err(Errno::EINTR) => {}
-                Ok(_) => return Err(TransportError::Closed),
-                Err(error) => return Err(TransportError::Io(error.into())),
-            }
-        }
-    }
-
     pub(crate) fn new(stream: TcpStream) -> Self {
         Self {
-            stream,
+            socket: Socket::new(stream),
             inbound: Vec::new(),
             outbound: Vec::new(),
             seq: 0,
         }
+    }
+
+    /// A question whether the other end has closed, for another thread or a callback; what it sent stays to be read.
+    pub(crate) fn is_gone(&self) -> Option<IsGone> {
+        self.socket.is_gone()
+    }
+
+    pub(crate) fn privacy(&self) -> Privacy {
+        if self.socket.is_encrypted() {
+            Privacy::Tls
+        } else {
+            Privacy::Plain
+        }
+    }
+
+    /// Begins TLS with the bytes behind the payload that was read last.
+    pub(crate) fn start_tls(
+        &mut self,
+        config: Arc<ServerConfig>,
+        deadline: Instant,
+    ) -> Result<(), TransportError> {
+        let received = std::mem::take(&mut self.inbound);
+        Ok(self.socket.start_tls(config, &received, deadline)?)
+    }
+
+    /// Waits, unless the client goes first.
+    pub(crate) fn pause(&self, time: Duration) -> Result<(), TransportError> {
+        Ok(self.socket.pause(time)?)
+    }
+
+    /// Tells the client that nothing follows.
+    pub(crate) fn close(&mut self) {
+        self.socket.close();
     }
 
     /// Reads one payload, which must be complete within `patience`.
@@ -184,21 +178,11 @@ impl Transport {
     }
 
     fn fill(&mut self, deadline: Option<Instant>) -> Result<(), TransportError> {
-        let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
-        if left.is_some_and(|left| left.is_zero()) {
-            return Err(TransportError::TimedOut);
-        }
-        self.stream.set_read_timeout(left)?;
         let have = self.inbound.len();
         // The buffer grows with what came, not with what a header promises.
         self.inbound
             .resize(have + READ_CHUNK.max(have.min(1024 * 1024)), 0);
-        let read = loop {
-            match self.stream.read(&mut self.inbound[have..]) {
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                other => break other,
-            }
-        };
+        let read = self.socket.read(&mut self.inbound[have..], deadline);
         self.inbound.truncate(have + *read.as_ref().unwrap_or(&0));
         match read? {
             0 => Err(TransportError::Closed),
@@ -229,7 +213,7 @@ impl Transport {
 
     /// Writes what is queued.
     pub(crate) fn flush(&mut self) -> Result<(), TransportError> {
-        self.stream.write_all(&self.outbound)?;
+        self.socket.write_all(&self.outbound)?;
         self.outbound.clear();
         Ok(())
     }

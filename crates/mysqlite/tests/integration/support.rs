@@ -69,6 +69,7 @@ pub(crate) fn world_with(limits: Limits) -> World {
             );
             seen.lock().unwrap().push(entry);
         })),
+        tls: None,
         on_denied: Some(Arc::new(move |login| {
             let why = if login.was_checked { "wrong" } else { "refused" };
             denials
