@@ -29,7 +29,6 @@ use shardwright_wire::{MysqlError, errors};
 use self::grammar::{AdminStatement, Explain};
 use crate::admin_accounts::Role;
 use crate::control::{ApplyError, ApplyRequest, listed};
-use crate::denied::DeniedAdmins;
 use crate::failpoint::{FailPoint, FailPoints};
 use crate::shared::Shared;
 
@@ -56,7 +55,8 @@ const STATEMENT_LIMITS: StatementLimits = StatementLimits {
 };
 
 /// How the admin port presents itself.
-pub(crate) fn config(connections: usize, denied: Arc<DeniedAdmins>) -> Config {
+pub(crate) fn config(connections: usize, shared: Arc<Shared>) -> Config {
+    let denied = shared.denied_admins.clone();
     Config {
         server_version: VERSION.to_owned(),
         limits: Limits {
@@ -65,6 +65,7 @@ pub(crate) fn config(connections: usize, denied: Arc<DeniedAdmins>) -> Config {
             free_failures: Some(FREE_FAILURES),
             ..Limits::default()
         },
+        tls: Some(Arc::new(move || shared.tls.loaded().clients.clone())),
         on_denied: Some(Arc::new(move |login| denied.count(login))),
         ..Config::default()
     }

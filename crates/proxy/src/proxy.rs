@@ -95,6 +95,12 @@ impl Proxy {
         };
         let store = Store::open(&options.data_dir, meant)?;
         let tls = Tls::load(options.tls.clone())?;
+        if !options.admin.ip().is_loopback() && tls.loaded().clients.is_none() {
+            tracing::warn!(
+                address = %options.admin,
+                "the admin port has no TLS, so configurations can be read on the way and passwords guessed from logins: give --tls-cert and --tls-key"
+            );
+        }
         let accounts = AdminAccounts::load(&options)?;
         let control = Control::restore(store, &options, fail_points)?;
         let connection_ids = ConnectionIds::draw().map_err(|error| io::Error::other(error.to_string()))?;
@@ -106,7 +112,7 @@ impl Proxy {
         shared.control.listeners.accept_with(acceptors)?;
         let mut threads = start_workers(&shared, options.workers)?;
         threads.push(start_watcher(&shared)?);
-        let admin_config = admin::config(ADMIN_CONNECTIONS, shared.denied_admins.clone());
+        let admin_config = admin::config(ADMIN_CONNECTIONS, shared.clone());
         let backend = Arc::new(admin::AdminBackend::new(shared.clone()));
         let admin = Server::bind(options.admin, admin_config, backend).map_err(|source| StartError::Listen {
             address: options.admin,

@@ -9,7 +9,7 @@ use crate::raw::{credentials, packet, send};
 use crate::support::{ADMIN_PASSWORD, PATIENCE, Setup, error, start, value};
 
 /// Never ends by itself.
-const ENDLESS: &str =
+pub(crate) const ENDLESS: &str =
     "SELECT COUNT(*) FROM (WITH RECURSIVE n(a) AS (SELECT 1 UNION ALL SELECT a + 1 FROM n) SELECT a FROM n)";
 
 #[test]

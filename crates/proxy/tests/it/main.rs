@@ -5,6 +5,7 @@
 mod admin_limits;
 mod admin_roles;
 mod admin_tables;
+mod admin_tls;
 mod door;
 mod raw;
 mod support;

@@ -332,7 +332,7 @@ impl RawClient {
     }
 }
 
-fn rustls_client(ca: &Path) -> ClientConnection {
+pub(crate) fn rustls_client(ca: &Path) -> ClientConnection {
     use rustls::pki_types::pem::PemObject;
     let mut roots = RootCertStore::empty();
     roots
