@@ -204,13 +204,17 @@ fn live(opened: &Opened, target: &model::Target) -> Result<Live, CommandError> {
 
 fn bundled(opened: &Opened, target: &model::Target) -> Result<BundledTarget, CommandError> {
     let (address, password) = admin_port(opened, target)?;
-    Ok(BundledTarget::new(
+    let bundled = BundledTarget::new(
         &*target.name,
         address,
         &*target.user,
         password,
         Timeouts::default(),
-    ))
+    );
+    Ok(match &target.ca {
+        Some(ca) => bundled.trusting(opened.directory.join(&**ca)),
+        None => bundled,
+    })
 }
 
 fn admin_port(opened: &Opened, target: &model::Target) -> Result<(AdminAddress, Secret), CommandError> {

@@ -1,9 +1,10 @@
 //! Admin ports: where they are, and how they are connected to.
 
+use std::path::Path;
 use std::time::Duration;
 use std::{fmt, io};
 
-use mysql::{Conn, DriverError, OptsBuilder};
+use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
 use shardwright_secrets::Secret;
 
 /// The largest statement or row that is exchanged; the most that the protocol's own limit can be set to.
@@ -72,13 +73,15 @@ impl Default for Timeouts {
     }
 }
 
-/// Connects, without sending any statement.
+/// Connects, without sending any statement; with authorities, inside TLS that is checked with them.
 pub(crate) fn open(
     address: &AdminAddress,
     user: &str,
     password: &Secret,
+    authorities: Option<&Path>,
     timeouts: Timeouts,
 ) -> Result<Conn, mysql::Error> {
+    let tls = authorities.map(|path| SslOpts::default().with_root_cert_path(Some(path.to_owned())));
     let options = OptsBuilder::new()
         .user(Some(user))
         .pass(Some(password.expose()))
@@ -88,7 +91,8 @@ pub(crate) fn open(
         .max_allowed_packet(Some(MAX_PACKET_BYTES))
         .tcp_connect_timeout(Some(timeouts.connect))
         .read_timeout(Some(timeouts.answer))
-        .write_timeout(Some(timeouts.answer));
+        .write_timeout(Some(timeouts.answer))
+        .ssl_opts(tls);
     let options = match address {
         AdminAddress::Tcp { host, port } => options.ip_or_hostname(Some(host.as_str())).tcp_port(*port),
         AdminAddress::Unix(path) => options.socket(Some(path.as_str())),

@@ -1,5 +1,7 @@
 //! The bundled proxy, over its admin port: one statement reads everything, one replaces everything.
 
+use std::path::PathBuf;
+
 use mysql::prelude::{FromValue, Queryable};
 use mysql::{Conn, Row};
 use shardwright_plan::{Applied, ApplyError, Base, Change, Observed, Target, TargetError, TargetPlan};
@@ -20,6 +22,7 @@ pub struct BundledTarget {
     address: AdminAddress,
     user: String,
     password: Secret,
+    authorities: Option<PathBuf>,
     timeouts: Timeouts,
     reports: SisterReports,
 }
@@ -38,6 +41,7 @@ impl BundledTarget {
             address,
             user: user.into(),
             password,
+            authorities: None,
             timeouts,
             reports: SisterReports::new(),
         }
@@ -48,22 +52,33 @@ impl BundledTarget {
         self.reports = reports;
     }
 
+    /// The same inside TLS, checked with the authorities of a file in PEM.
+    #[must_use]
+    pub fn trusting(mut self, authorities: PathBuf) -> Self {
+        self.authorities = Some(authorities);
+        self
+    }
+
     pub(crate) fn connect(&self) -> Result<Conn, TargetError> {
-        open(&self.address, &self.user, &self.password, self.timeouts)
+        self.try_connect()
             .map_err(|error| self.error(&format!("cannot connect: {}", reason(&error))))
+    }
+
+    /// The same with the driver's error.
+    pub(crate) fn try_connect(&self) -> mysql::Result<Conn> {
+        let authorities = self.authorities.as_deref();
+        open(
+            &self.address,
+            &self.user,
+            &self.password,
+            authorities,
+            self.timeouts,
+        )
     }
 
     /// Where its admin port is.
     pub(crate) fn address(&self) -> &AdminAddress {
         &self.address
-    }
-
-    pub(crate) fn account(&self) -> (&str, &Secret) {
-        (&self.user, &self.password)
-    }
-
-    pub(crate) fn timeouts(&self) -> Timeouts {
-        self.timeouts
     }
 
     /// What an observation is about. A proxy of an earlier version has no owner to tell.

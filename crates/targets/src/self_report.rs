@@ -6,7 +6,7 @@ use mysql::prelude::{FromRow, Queryable};
 use shardwright_plan::{Target, TargetError};
 use shardwright_rules::Address;
 
-use crate::admin::{is_refused, open, reason};
+use crate::admin::{is_refused, reason};
 use crate::bundled::BundledTarget;
 
 /// The servers to which a proxy writes or wrote last, by cluster; none where it does not know.
@@ -63,8 +63,7 @@ impl BundledTarget {
     }
 
     fn rows<R: FromRow>(&self, sql: &str) -> Result<Vec<R>, mysql::Error> {
-        let (user, password) = self.account();
-        open(self.address(), user, password, self.timeouts())?.query(sql)
+        self.try_connect()?.query(sql)
     }
 
     fn failure(&self, error: &mysql::Error) -> TargetError {

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
 mod admin_accounts;
+mod admin_tls;
 mod adopting;
 mod authoring;
 mod bad_input;

@@ -91,7 +91,7 @@ impl AdminSession {
         password: &Secret,
         timeouts: Timeouts,
     ) -> mysql::Result<Self> {
-        open(address, user, password, timeouts).map(Self)
+        open(address, user, password, None, timeouts).map(Self)
     }
 
     /// Runs a statement that has no rows; how many rows it changed.

@@ -149,6 +149,8 @@ pub struct Target {
     pub user: Arc<str>,
     /// Its password.
     pub password: SecretSource,
+    /// Certificates of authorities that its admin port is checked with, in PEM, relative to the project; `None`: without TLS.
+    pub ca: Option<Arc<str>>,
     /// What waves select by.
     pub labels: Vec<(Arc<str>, Arc<str>)>,
 }

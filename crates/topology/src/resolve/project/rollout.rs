@@ -25,6 +25,10 @@ object! {
     USER: Text = filled("user", "The name of the admin account.").needed();
     PASSWORD: Definition = defined("password", "Its password.", "secret").needed()
         .page("A [reference](secrets.md).");
+    CA: Text = filled(
+        "ca",
+        "The authorities that the certificate of its admin interface is checked with, in PEM, relative to the project. With it, the connection uses TLS. Only for `bundled`.",
+    );
     LABELS: Map = map("labels", "Labels that waves select it by, such as `{zone: a}`.", LABEL)
         .examples(r#"[{"zone": "a"}]"#);
 }
@@ -111,6 +115,11 @@ fn target(
     }
     let user = object.get(&target::USER, context);
     let password = user::secret(object, &target::PASSWORD, context);
+    let ca = object.get(&target::CA, context);
+    if ca.is_some() && engine.is_some_and(|engine| engine != EngineName::Bundled) {
+        let message = "`ca` is for targets with the engine `bundled`: the admin interface of ProxySQL is reached without TLS";
+        object.error(BAD_VALUE, message, object.span(&target::CA), context);
+    }
     let labels = labels(object, &target::LABELS, context);
     Some(Target {
         name: object.name.clone(),
@@ -119,6 +128,7 @@ fn target(
         admin: admin?,
         user: user?,
         password: password?.source,
+        ca,
         labels,
     })
 }
