@@ -17,15 +17,20 @@
 //! Lists are found at their own depth of parentheses, so an item within an item gets its name as well.
 
 use std::borrow::Cow;
+use std::cmp::Reverse;
 
 use crate::class::{StatementClass, classify};
 use crate::lex::{LexMode, Lexer, Span, Token, TokenKind};
+use crate::names::places;
 use crate::rewrite::Edit;
 
 /// Characters of the name that MySQL and MariaDB give to an item at most.
 const MAX_NAME: usize = 255;
 /// Characters of a name that a table or a view may have. Servers make a name of their own for an item that is longer.
 const MAX_STORED: usize = 64;
+
+/// Select lists inside each other: no server takes more (`MAX_SELECT_NESTING`), and an item is read with all that it holds.
+const MOST_NESTED: usize = 64;
 
 /// Between SELECT and the first item.
 const MODIFIERS: [&str; 11] = [
@@ -85,18 +90,18 @@ pub fn keep(text: &[u8], mode: LexMode, mut edits: Vec<Edit>) -> Result<Vec<Edit
     let tokens: Vec<Token> = Lexer::new(text, mode).significant().collect();
     let class = classify(text, mode);
     let items = Lists::of(text, &tokens, class).items;
+    // Of those that begin together, one that takes out a whole item comes first.
+    edits.sort_by_key(|edit| (edit.span.start, Reverse(edit.span.end)));
     let mut aliases = Vec::new();
     for item in items {
         let span = item.span();
-        let mut inside = edits
+        let first = edits.partition_point(|edit| edit.span.start < span.start);
+        let mut begun = edits[first..]
             .iter()
-            .filter(|edit| span.start <= edit.span.start && edit.span.end <= span.end)
-            .peekable();
+            .take_while(|edit| edit.span.start <= span.end);
+        let inside = begun.find(|edit| edit.span.end <= span.end);
         // An item that is taken out has no name.
-        if inside
-            .peek()
-            .is_some_and(|edit| edit.span != span || !edit.text.is_empty())
-        {
+        if inside.is_some_and(|edit| edit.span != span || !edit.text.is_empty()) {
             aliases.extend(item.alias(class)?);
         }
     }
@@ -106,11 +111,7 @@ pub fn keep(text: &[u8], mode: LexMode, mut edits: Vec<Edit>) -> Result<Vec<Edit
 
 /// Most statements: one list of plain names, or none, and edits behind it. Nothing is read of them twice.
 fn are_behind_the_list(text: &[u8], edits: &[Edit]) -> bool {
-    let places = |word: &'static [u8]| {
-        text.windows(word.len())
-            .enumerate()
-            .filter_map(move |(at, found)| found.eq_ignore_ascii_case(word).then_some(at))
-    };
+    let places = |word: &'static [u8]| places(text, word);
     let mut selects = places(b"SELECT");
     match (selects.next(), selects.next()) {
         (None, _) => places(b"RETURNING").next().is_none(),
@@ -132,6 +133,8 @@ struct Lists<'t> {
     items: Vec<Item<'t>>,
     /// For each open parenthesis, and the text itself: where the item begins, if a list is open there.
     open: Vec<Option<usize>>,
+    /// Lists that are open.
+    depth: usize,
 }
 
 impl<'t> Lists<'t> {
@@ -142,6 +145,7 @@ impl<'t> Lists<'t> {
             tokens,
             items: Vec::new(),
             open: vec![None],
+            depth: 0,
         };
         let may_return = matches!(class, C::Insert | C::Replace | C::Delete);
         for (at, token) in tokens.iter().enumerate() {
@@ -192,6 +196,7 @@ impl<'t> Lists<'t> {
             at += 1;
         }
         if let Some(open) = self.open.last_mut() {
+            self.depth += usize::from(open.is_none());
             *open = Some(at);
         }
     }
@@ -199,6 +204,8 @@ impl<'t> Lists<'t> {
     /// The item that is open ends before this token.
     fn end(&mut self, at: usize, is_certain: bool) {
         let begun = self.open.last_mut().and_then(Option::take);
+        let depth = self.depth;
+        self.depth -= usize::from(begun.is_some());
         if let Some(begun) = begun
             && let Some(tokens) = self.tokens.get(begun..at)
             && !tokens.is_empty()
@@ -207,6 +214,7 @@ impl<'t> Lists<'t> {
                 text: self.text,
                 tokens,
                 is_certain: is_certain && !self.is_behind_comment(begun),
+                is_deep: depth > MOST_NESTED,
             });
         }
     }
@@ -235,6 +243,8 @@ struct Item<'t> {
     tokens: &'t [Token],
     /// Where it begins and ends is known.
     is_certain: bool,
+    /// It stands inside of more items than are read.
+    is_deep: bool,
 }
 
 impl Item<'_> {
@@ -247,6 +257,9 @@ impl Item<'_> {
 
     /// The edit that adds its name; `None` where it has a name of its own.
     fn alias(&self, class: StatementClass) -> Result<Option<Edit>, Unnamed> {
+        if self.is_deep {
+            return Err(Unnamed(self.span()));
+        }
         let is_named = self.is_column() || self.has_alias().ok_or(Unnamed(self.span()))?;
         if is_named {
             return Ok(None);

@@ -11,6 +11,7 @@ mod conditions;
 mod conjuncts;
 mod decide;
 mod insert;
+mod key_mentions;
 mod lists;
 mod mentions;
 mod pins;

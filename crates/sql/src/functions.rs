@@ -127,16 +127,26 @@ pub(crate) fn is_keyword(name: &[u8], servers: Servers) -> bool {
 /// MariaDB has these with as many arguments as they take, and calls a stored function where there are others.
 fn may_be_stored_by_arguments(entry: &Entry, place: Place<'_>, mode: LexMode) -> bool {
     match entry.name {
-        "POINT" => arguments(place.rest, mode) != 2,
-        "LINESTRING" | "POLYGON" => arguments(place.rest, mode) == 0,
+        "POINT" => arguments(place.rest, mode) != Some(2),
+        "LINESTRING" | "POLYGON" => {
+            let first = Lexer::new(place.rest, mode).significant().next();
+            first.is_none_or(|token| token.kind == TokenKind::RightParen)
+        }
         _ => false,
     }
 }
 
-/// How many arguments stand before the `)` of a call.
-fn arguments(rest: &[u8], mode: LexMode) -> usize {
+/// Parentheses inside each other in the arguments of a call that are looked through. So a text is not read again for each call in
+/// a call.
+const MOST_NESTED: usize = 64;
+
+/// How many arguments stand before the `)` of a call; `None` where they are not looked through.
+fn arguments(rest: &[u8], mode: LexMode) -> Option<usize> {
     let (mut depth, mut found) = (0_usize, 0);
     for token in Lexer::new(rest, mode).significant() {
+        if depth > MOST_NESTED {
+            return None;
+        }
         found = found.max(usize::from(token.kind != TokenKind::RightParen));
         match token.kind {
             TokenKind::LeftParen => depth += 1,
@@ -146,7 +156,7 @@ fn arguments(rest: &[u8], mode: LexMode) -> usize {
             _ => {}
         }
     }
-    found
+    Some(found)
 }
 
 /// Words that are functions' names on MariaDB, in their places in the grammar, where no server calls a function.
@@ -176,6 +186,7 @@ fn has_columns(rest: &[u8], mode: LexMode) -> bool {
     let mut is_behind_path = false;
     for token in Lexer::new(rest, mode).significant() {
         match token.kind {
+            TokenKind::LeftParen if depth == MOST_NESTED => return false,
             TokenKind::LeftParen => depth += 1,
             TokenKind::RightParen if depth == 0 => return false,
             TokenKind::RightParen => depth -= 1,

@@ -7,6 +7,7 @@ mod scan;
 mod text;
 
 use crate::servers::Servers;
+use crate::work;
 use bytes::{STARTS, Start, is_blank, is_name_byte};
 pub use text::{difference, identifier, reads_alike, string_value};
 
@@ -131,6 +132,7 @@ impl Token {
 
     /// True for an unquoted word equal to `keyword` without case.
     pub fn is_word(&self, text: &[u8], keyword: &str) -> bool {
+        work::count(1);
         self.kind == TokenKind::Word && self.span.of(text).eq_ignore_ascii_case(keyword.as_bytes())
     }
 
@@ -193,6 +195,7 @@ impl Iterator for Lexer<'_> {
     fn next(&mut self) -> Option<Token> {
         let start = self.at;
         let first = *self.text.get(start)?;
+        work::count(1);
         let (kind, end, terminated) = match STARTS[usize::from(first)] {
             Start::Blank => (TokenKind::Whitespace, self.run(start + 1, is_blank), true),
             Start::Name => (TokenKind::Word, self.run(start + 1, is_name_byte), true),

@@ -15,6 +15,8 @@ pub mod comment;
 pub mod digest;
 pub mod dynamic;
 mod functions;
+#[cfg(test)]
+mod growth;
 mod key_value;
 pub mod lex;
 pub mod names;
@@ -26,6 +28,7 @@ pub mod set;
 pub mod skeleton;
 pub mod skim;
 mod spooky;
+mod work;
 
 pub use class::{ReadHazards, SessionEffects, Shape, StatementClass, classify};
 pub use columns::{ColumnAnswer, ColumnQuestion, KeyLiteral, KeyUse, KeyValue};

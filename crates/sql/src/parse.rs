@@ -6,6 +6,7 @@ mod grouped_tables;
 mod locks;
 mod modifiers;
 
+use std::cell::OnceCell;
 use std::rc::Rc;
 
 use sqlparser::ast;
@@ -18,6 +19,7 @@ use crate::class::{StatementClass, classify};
 use crate::key_value::{KeyValue, Parameters};
 use crate::lex::{LexMode, Lexer, Span, Token, TokenKind, difference, identifier, string_value};
 use crate::names::folded;
+use crate::work;
 
 /// Statements with more tokens are not looked into: 24 bytes each.
 const MAX_TOKENS: usize = 8_000_000;
@@ -32,6 +34,8 @@ const SHALLOW: usize = 200;
 const STACK_OF_NODE: usize = 16 << 10;
 /// Nesting that the parser follows.
 const MAX_DEPTH: usize = 50;
+/// Of a token that is no parenthesis, or one without a partner.
+const NO_PARTNER: u32 = u32::MAX;
 
 /// A single statement whose tokens are all sound.
 pub(crate) struct Reading<'a> {
@@ -44,6 +48,8 @@ pub(crate) struct Reading<'a> {
     parameters: Parameters<'a>,
     /// Where they stand in the text; empty where nothing is known of them.
     placeholders: Rc<[usize]>,
+    /// Of each parenthesis, the token that it belongs to; found when it is asked for.
+    partners: OnceCell<Vec<u32>>,
 }
 
 impl<'a> Reading<'a> {
@@ -85,6 +91,7 @@ impl<'a> Reading<'a> {
             tokens,
             parameters: Parameters::Unknown,
             placeholders: Rc::new([]),
+            partners: OnceCell::new(),
         })
     }
 
@@ -163,7 +170,31 @@ impl<'a> Reading<'a> {
             tokens,
             parameters: self.parameters,
             placeholders: self.placeholders.clone(),
+            partners: OnceCell::new(),
         }
+    }
+
+    /// The index of the parenthesis that closes or opens with the one at `index`.
+    pub(crate) fn partner(&self, index: usize) -> Option<usize> {
+        let partners = self.partners.get_or_init(|| {
+            let mut partners = vec![NO_PARTNER; self.tokens.len()];
+            let mut open = Vec::new();
+            for (token, index) in self.tokens.iter().zip(0_u32..) {
+                match token.kind {
+                    TokenKind::LeftParen => open.push(index),
+                    TokenKind::RightParen => {
+                        if let Some(other) = open.pop() {
+                            partners[other as usize] = index;
+                            partners[index as usize] = other;
+                        }
+                    }
+                    _ => {}
+                }
+            }
+            partners
+        });
+        let partner = partners.get(index).filter(|&&partner| partner != NO_PARTNER)?;
+        Some(*partner as usize)
     }
 
     /// What `look` sees in the tree of the statement; the error is human-readable.
@@ -377,6 +408,7 @@ pub(crate) fn offset(location: Location) -> Option<usize> {
 }
 
 pub(crate) fn same_but_for_case(name: &[u8], wanted: &str) -> bool {
+    work::count(1);
     name.eq_ignore_ascii_case(wanted.as_bytes())
         || (!(name.is_ascii() && wanted.is_ascii()) && folded(name) == folded(wanted.as_bytes()))
 }

@@ -4,9 +4,12 @@
 //! expression it is one only under RECURSIVE; else it is the table that the name means outside:
 //! `WITH t AS (SELECT * FROM t WHERE …) SELECT * FROM t` reads the table `t` once.
 
+use std::collections::HashMap;
+
 use sqlparser::ast::{ObjectName, Query};
 
-use crate::parse::same_but_for_case;
+use crate::names::folded;
+use crate::work;
 
 /// The parts of a table's name, the schema first; `None` where one is no name.
 pub(super) fn parts_of(name: &ObjectName) -> Option<Vec<&str>> {
@@ -24,36 +27,67 @@ pub(super) struct CommonTables {
 
 struct Frame {
     query: *const Query,
-    /// Names with the addresses of their queries.
-    names: Vec<(String, *const Query)>,
+    /// The queries of its expressions, in their order.
+    expressions: Vec<*const Query>,
+    names: HashMap<String, Spellings>,
     is_recursive: bool,
+    /// The expression that is looked at, or the next one.
+    current: usize,
     /// How many of the names can be used.
     visible: usize,
+}
+
+/// The places of the first name, and of the first that differs from it by letter case only.
+struct Spellings {
+    first: (usize, String),
+    other: Option<usize>,
+}
+
+impl Frame {
+    fn of(query: &Query) -> Self {
+        let with = query.with.as_ref();
+        let tables = with.map_or(&[][..], |with| &with.cte_tables);
+        let mut names: HashMap<String, Spellings> = HashMap::new();
+        for (place, table) in tables.iter().enumerate() {
+            let name = &table.alias.name.value;
+            let known = names.entry(folded(name.as_bytes())).or_insert_with(|| Spellings {
+                first: (place, name.clone()),
+                other: None,
+            });
+            if known.first.1 != *name {
+                known.other.get_or_insert(place);
+            }
+        }
+        Frame {
+            query,
+            expressions: tables
+                .iter()
+                .map(|table| std::ptr::from_ref(&*table.query))
+                .collect(),
+            names,
+            is_recursive: with.is_some_and(|with| with.recursive),
+            current: 0,
+            visible: 0,
+        }
+    }
+
+    fn is_current(&self, query: &Query) -> bool {
+        let current = self.expressions.get(self.current);
+        current.is_some_and(|current| std::ptr::eq(*current, query))
+    }
 }
 
 impl CommonTables {
     /// A query begins.
     pub(super) fn enter(&mut self, query: &Query) {
-        if let Some(outer) = self.open.last_mut()
-            && let Some(index) = outer.names.iter().position(|name| std::ptr::eq(name.1, query))
-        {
+        if let Some(outer) = self.open.last_mut().filter(|outer| outer.is_current(query)) {
             outer.visible = if outer.is_recursive {
-                outer.names.len()
+                outer.expressions.len()
             } else {
-                index
+                outer.current
             };
         }
-        let with = query.with.as_ref();
-        let tables = with.map_or(&[][..], |with| &with.cte_tables);
-        let names = tables
-            .iter()
-            .map(|table| (table.alias.name.value.clone(), std::ptr::from_ref(&*table.query)));
-        self.open.push(Frame {
-            query,
-            names: names.collect(),
-            is_recursive: with.is_some_and(|with| with.recursive),
-            visible: 0,
-        });
+        self.open.push(Frame::of(query));
     }
 
     /// A query ends.
@@ -64,22 +98,27 @@ impl CommonTables {
                 .is_some_and(|frame| std::ptr::eq(frame.query, query))
         );
         self.open.pop();
-        if let Some(outer) = self.open.last_mut()
-            && let Some(index) = outer.names.iter().position(|name| std::ptr::eq(name.1, query))
-        {
-            outer.visible = index + 1;
+        if let Some(outer) = self.open.last_mut().filter(|outer| outer.is_current(query)) {
+            outer.current += 1;
+            outer.visible = outer.current;
         }
     }
 
     /// Whether an unqualified name of a table is a common table expression here; `Err` where that depends on letter case.
     pub(super) fn is_one(&self, name: &str) -> Result<bool, ()> {
-        let visible = self.open.iter().flat_map(|frame| &frame.names[..frame.visible]);
-        let alike: Vec<_> = visible
-            .filter(|known| same_but_for_case(known.0.as_bytes(), name))
-            .collect();
-        match alike.iter().all(|known| known.0 == name) {
-            true => Ok(!alike.is_empty()),
-            false => Err(()),
+        let folded = folded(name.as_bytes());
+        let mut is_one = false;
+        for frame in &self.open {
+            work::count(1);
+            let known = frame.names.get(&folded);
+            let Some(known) = known.filter(|known| known.first.0 < frame.visible) else {
+                continue;
+            };
+            if known.first.1 != name || known.other.is_some_and(|place| place < frame.visible) {
+                return Err(());
+            }
+            is_one = true;
         }
+        Ok(is_one)
     }
 }

@@ -1,5 +1,6 @@
 //! What a condition says of the key: it pins a table, or links two.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use sqlparser::ast::Expr;
@@ -9,6 +10,7 @@ use super::conjuncts::{Structure, structure_of};
 use super::pins::{Meaning, Pin, Predicate};
 use super::scope::Surveyor;
 use super::tables::{Limited, Owner, Tables};
+use crate::work;
 
 impl Surveyor<'_> {
     /// Reads a condition that limits the rows of these tables, or of all.
@@ -58,7 +60,9 @@ impl Surveyor<'_> {
         for (index, pins) in std::mem::take(&mut tables.by_any) {
             if !tables.all[index].pinned {
                 self.pin(index, pins, None, tables);
-                tables.spread();
+                if tables.all[index].pinned {
+                    tables.spread_from(vec![index]);
+                }
             }
         }
     }
@@ -134,10 +138,12 @@ impl Surveyor<'_> {
 fn limited_by_any(terms: Vec<Structure<Predicate>>, tables: &Tables) -> Vec<Limited> {
     let mut terms = terms.into_iter().map(|term| limited_by(term, tables));
     let mut limited = terms.next().unwrap_or_default();
-    for mut others in terms {
+    for others in terms {
+        work::count(1 + limited.len());
+        let mut others: HashMap<usize, Vec<Pin>> = others.into_iter().collect();
         limited.retain_mut(|(index, pins)| {
-            let other = others.iter_mut().find(|other| other.0 == *index);
-            other.map(|other| pins.append(&mut other.1)).is_some()
+            let other = others.get_mut(index);
+            other.map(|other| pins.append(other)).is_some()
         });
     }
     limited
@@ -155,9 +161,10 @@ fn limited_by(term: Structure<Predicate>, tables: &Tables) -> Vec<Limited> {
         },
         Structure::All(terms) => {
             let mut limited: Vec<Limited> = Vec::new();
+            let mut known = HashSet::new();
             for (index, pins) in terms.into_iter().flat_map(|term| limited_by(term, tables)) {
                 // Any of the predicates on a table will do.
-                if limited.iter().all(|known| known.0 != index) {
+                if known.insert(index) {
                     limited.push((index, pins));
                 }
             }

@@ -20,6 +20,7 @@ use sqlparser::ast::{BinaryOperator, Expr, Ident, UnaryOperator, Value};
 use super::pins::{Place, Predicate, predicate_of};
 use crate::lex::TokenKind;
 use crate::parse::{Reading, offset, same_but_for_case};
+use crate::work;
 
 /// What must hold for a condition to hold. Terms of `All` are no `All`, terms of `Any` no `Any`.
 #[derive(Debug)]
@@ -242,18 +243,17 @@ fn is_one_of(reading: &Reading<'_>, index: usize, words: &[&str]) -> bool {
 
 /// The tokens of the WHERE or ON that token `inside` belongs to.
 fn clause_around(reading: &Reading<'_>, inside: usize) -> Option<Range<usize>> {
-    let (mut at, mut closed) = (inside, 0_usize);
+    let mut at = inside;
     loop {
+        work::count(1);
         at = at.checked_sub(1)?;
-        match reading.tokens[at].kind {
-            TokenKind::RightParen => closed += 1,
-            TokenKind::LeftParen => closed = closed.saturating_sub(1),
-            _ if closed == 0 && is_one_of(reading, at, &["WHERE", "ON"]) => break,
-            _ => {}
+        if reading.is_kind(at, TokenKind::RightParen) {
+            at = reading.partner(at)?;
+        } else if is_one_of(reading, at, &["WHERE", "ON"]) {
+            break;
         }
     }
     let start = at + 1;
-    let mut depth = 0_usize;
     let is_end = |index: usize| {
         let operand = match reading.tokens[index - 1].kind {
             TokenKind::Operator | TokenKind::LeftParen | TokenKind::Comma | TokenKind::Dot => false,
@@ -261,20 +261,17 @@ fn clause_around(reading: &Reading<'_>, inside: usize) -> Option<Range<usize>> {
         };
         operand && is_one_of(reading, index, &BEHIND)
     };
-    let end = (start..reading.tokens.len()).find(|&index| match reading.tokens[index].kind {
-        TokenKind::LeftParen => {
-            depth += 1;
-            false
+    let mut end = start;
+    while let Some(token) = reading.tokens.get(end) {
+        work::count(1);
+        match token.kind {
+            TokenKind::LeftParen => end = reading.partner(end)?,
+            TokenKind::RightParen | TokenKind::Comma => break,
+            _ if is_end(end) => break,
+            _ => {}
         }
-        TokenKind::RightParen if depth > 0 => {
-            depth -= 1;
-            false
-        }
-        TokenKind::RightParen => true,
-        TokenKind::Comma => depth == 0,
-        _ => depth == 0 && is_end(index),
-    });
-    let end = end.unwrap_or(reading.tokens.len());
+        end += 1;
+    }
     (inside < end).then_some(start..end)
 }
 
@@ -338,19 +335,20 @@ impl Seams {
     fn of(reading: &Reading<'_>, part: &Range<usize>) -> Self {
         let mut seams = Seams {
             is_foreign: is_one_of(reading, part.start, &["SELECT", "WITH", "VALUES", "TABLE"]),
-            is_enclosed: part.len() > 1 && reading.is_kind(part.start, TokenKind::LeftParen),
+            is_enclosed: reading.is_kind(part.start, TokenKind::LeftParen)
+                && reading.partner(part.start) == part.end.checked_sub(1),
             ..Seams::default()
         };
-        let (mut depth, mut cases, mut betweens) = (0_usize, 0_usize, 0_usize);
-        for index in part.clone() {
+        let (mut cases, mut betweens) = (0_usize, 0_usize);
+        let mut next = part.start;
+        while next < part.end {
+            work::count(1);
+            let index = next;
             let token = &reading.tokens[index];
+            next += 1;
             match token.kind {
-                TokenKind::LeftParen => depth += 1,
-                TokenKind::RightParen => {
-                    depth = depth.saturating_sub(1);
-                    seams.is_enclosed &= depth > 0 || index + 1 == part.end;
-                }
-                _ if depth > 0 => {}
+                // What stands in parentheses is looked at once, where they are removed.
+                TokenKind::LeftParen => next = reading.partner(index).map_or(next, |close| close + 1),
                 TokenKind::Comma => seams.is_foreign = true,
                 TokenKind::Operator => match token.span.of(reading.text) {
                     b":=" | b"||" => seams.is_foreign = true,

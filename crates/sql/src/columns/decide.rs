@@ -1,7 +1,7 @@
 //! From a statement to its answer.
 
 use super::calls::check_tokens;
-use super::pins::Pin;
+use super::pins::{DistinctLiterals, Pin};
 use super::scope::{Finding, survey};
 use super::{
     ColumnAnswer, ColumnQuestion, Doubt, InShards, KeyRole, KeyUse, KeyValue, Mentions, Parameters, insert,
@@ -9,11 +9,12 @@ use super::{
 };
 use crate::class::{Shape, StatementClass};
 use crate::dynamic;
-use crate::lex::{LexMode, Lexer, Token, TokenKind, identifier};
+use crate::lex::{LexMode, Lexer, Span, Token, TokenKind, identifier};
 use crate::names::folded;
 use crate::parse::{Reading, same_but_for_case};
 use crate::rewrite::Edit;
 use crate::schema;
+use crate::work;
 
 /// Reads the shard key of `text`.
 pub fn decide(text: &[u8], question: &ColumnQuestion<'_>) -> ColumnAnswer {
@@ -143,10 +144,9 @@ fn concluded(
 ) -> Result<ColumnAnswer, String> {
     let column = question.key_column;
     let absent = question.in_shards == InShards::Absent;
-    let mention = reading.tokens.iter().find(|token| {
-        let inside = |pin: &Pin| pin.span.start <= token.span.start && token.span.end <= pin.span.end;
-        reading.is_name(token, column) && !finding.pins.iter().any(inside)
-    });
+    let predicates = Cover::of(&finding.pins);
+    let mut tokens = reading.tokens.iter();
+    let mention = tokens.find(|token| reading.is_name(token, column) && !predicates.holds(token.span));
     if finding.pins.is_empty() && (mention.is_none() || !(absent || finding.condition_mentions_key)) {
         if !absent && mentions::may_limit_by_another_name(reading, mention.is_some()) {
             return Err(format!("{column} may be limited under another name"));
@@ -187,10 +187,8 @@ fn concluded(
             .collect(),
         false => Vec::new(),
     };
-    let mut values = Vec::new();
-    for literal in finding.pins.into_iter().flat_map(|pin| pin.literals) {
-        super::pins::push_distinct(&mut values, literal);
-    }
+    let mut values = DistinctLiterals::default();
+    values.extend(finding.pins.into_iter().flat_map(|pin| pin.literals));
     let mut tables: Vec<String> = finding
         .logical_tables
         .into_iter()
@@ -199,12 +197,35 @@ fn concluded(
     tables.sort_unstable();
     tables.dedup();
     Ok(ColumnAnswer::Keys(KeyUse {
-        values,
+        values: values.into_vec(),
         role: KeyRole::Filter,
         neutralised,
         tables,
         needs_visible_key: finding.natural,
     }))
+}
+
+/// The parts of a text in which predicates stand: where each begins, sorted, and where the last one ends that begins there or before.
+struct Cover(Vec<(usize, usize)>);
+
+impl Cover {
+    fn of(pins: &[Pin]) -> Self {
+        let mut spans: Vec<(usize, usize)> = pins.iter().map(|pin| (pin.span.start, pin.span.end)).collect();
+        spans.sort_unstable();
+        let mut last = 0;
+        for (_, end) in &mut spans {
+            last = last.max(*end);
+            *end = last;
+        }
+        Self(spans)
+    }
+
+    /// Whether a predicate holds all of `span`.
+    fn holds(&self, span: Span) -> bool {
+        work::count(1);
+        let behind = self.0.partition_point(|(start, _)| *start <= span.start);
+        behind > 0 && span.end <= self.0[behind - 1].1
+    }
 }
 
 /// Whether the values of all predicates are the same, as far as they are known.
@@ -217,12 +238,15 @@ fn alike(sets: &[Vec<KeyValue>]) -> bool {
 /// What takes the place of a predicate that every row of the shard satisfies: with the `?` that were in it, which cannot be
 /// NULL, so that the statement keeps its parameters.
 fn always(reading: &Reading<'_>, pin: &Pin) -> Vec<u8> {
-    let is_inside = |token: &&Token| {
-        token.kind == TokenKind::Placeholder
-            && pin.span.start <= token.span.start
-            && token.span.end <= pin.span.end
-    };
-    match reading.tokens.iter().filter(is_inside).count() {
+    let is_before = |token: &Token| token.span.start < pin.span.start;
+    let first = reading.tokens.partition_point(is_before);
+    let inside = reading.tokens[first..]
+        .iter()
+        .take_while(|token| token.span.end <= pin.span.end);
+    match inside
+        .filter(|token| token.kind == TokenKind::Placeholder)
+        .count()
+    {
         0 => b"1=1".to_vec(),
         parameters => vec!["? IS NOT NULL"; parameters].join(" AND ").into_bytes(),
     }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use super::calls::{check_calls, check_tokens};
 use super::lists::{List, elements, list_at};
-use super::pins::{literal_at, push_distinct};
+use super::pins::{DistinctLiterals, literal_at};
 use super::projected::{Projected, projected};
 use super::scope::survey;
 use super::{ColumnAnswer, ColumnQuestion, InShards, KeyLiteral, KeyRole, KeyUse};
@@ -64,7 +64,7 @@ fn new_rows(
         return Ok(ColumnAnswer::Missing);
     };
     let mut rows = vec![columns];
-    let mut values: Vec<KeyLiteral> = Vec::new();
+    let mut values = DistinctLiterals::default();
     loop {
         let Some((row, behind)) = list_at(reading, at) else {
             return Err("a row is malformed".to_owned());
@@ -72,7 +72,7 @@ fn new_rows(
         let literal = key_of_row(reading, &row, rows[0].len(), place)
             .ok_or_else(|| format!("{column} is not a plain string or integer in every row"))?;
         check_calls(reading, at..behind)?;
-        push_distinct(&mut values, literal);
+        values.push(literal);
         rows.push(row);
         at = behind;
         if !reading.is_kind(at, TokenKind::Comma) {
@@ -96,7 +96,7 @@ fn new_rows(
         }
     };
     Ok(ColumnAnswer::Keys(KeyUse {
-        values,
+        values: values.into_vec(),
         role: KeyRole::NewRows,
         neutralised,
         tables: vec![target.name().to_owned()],
@@ -288,13 +288,11 @@ fn rows_of_query(
     if finding.logical_tables.iter().any(|table| !table.pinned) {
         return Err(elsewhere());
     }
-    let mut read: Vec<KeyLiteral> = Vec::new();
-    for literal in finding.pins.into_iter().flat_map(|pin| pin.literals) {
-        push_distinct(&mut read, literal);
-    }
+    let mut read = DistinctLiterals::default();
+    read.extend(finding.pins.into_iter().flat_map(|pin| pin.literals));
     match written {
         Some(Projected::Key) if !read.is_empty() => {}
-        Some(Projected::Literal(literal)) => push_distinct(&mut read, literal),
+        Some(Projected::Literal(literal)) => read.push(literal),
         _ => return Err(elsewhere()),
     }
     let mut tables: Vec<String> = finding
@@ -306,7 +304,7 @@ fn rows_of_query(
     tables.sort_unstable();
     tables.dedup();
     Ok(ColumnAnswer::Keys(KeyUse {
-        values: read,
+        values: read.into_vec(),
         role: KeyRole::NewRows,
         neutralised: Vec::new(),
         tables,

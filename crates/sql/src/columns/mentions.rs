@@ -5,7 +5,7 @@
 //! columns that a list or a set operation gives another name.
 
 use super::lists::list_at;
-use super::pins::{literals_at, push_distinct};
+use super::pins::{DistinctLiterals, literals_at};
 use super::{ColumnQuestion, KeyLiteral, Mentions};
 use crate::class::StatementClass;
 use crate::dynamic;
@@ -21,7 +21,7 @@ pub(super) fn of(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Mentio
         // A change of a table is about its columns, not about rows of a key.
         return Mentions::Nothing;
     }
-    let mut literals: Vec<KeyLiteral> = Vec::new();
+    let mut literals = DistinctLiterals::default();
     for index in 0..reading.tokens.len() {
         if !reading.is_name(&reading.tokens[index], question.key_column) {
             continue;
@@ -33,14 +33,12 @@ pub(super) fn of(reading: &Reading<'_>, question: &ColumnQuestion<'_>) -> Mentio
         let Some(named) = literals_of(reading, first) else {
             return Mentions::Unknown("it names the key column where that is not followed");
         };
-        for literal in named {
-            push_distinct(&mut literals, literal);
-        }
+        literals.extend(named);
     }
     if literals.is_empty() {
         Mentions::Nothing
     } else {
-        Mentions::These(literals)
+        Mentions::These(literals.into_vec())
     }
 }
 
@@ -126,10 +124,17 @@ fn stands_between_parentheses(reading: &Reading<'_>, index: usize) -> bool {
     .any(|word| reading.is_word(index, word))
 }
 
+/// Dots in the name of a column: no server takes more, and none is looked for.
+const MOST_DOTS: usize = 2;
+
 /// The index of the first name of the dotted chain that ends at `last`.
 fn chain_start(reading: &Reading<'_>, last: usize) -> usize {
     let mut first = last;
-    while first >= 2 && reading.is_kind(first - 1, TokenKind::Dot) && reading.tokens[first - 2].is_name() {
+    while last - first < 2 * MOST_DOTS
+        && first >= 2
+        && reading.is_kind(first - 1, TokenKind::Dot)
+        && reading.tokens[first - 2].is_name()
+    {
         first -= 2;
     }
     first
@@ -159,7 +164,7 @@ fn joins(reading: &Reading<'_>, question: &ColumnQuestion<'_>, first: usize, las
     let is_equal = |index: usize| token(index).is_some_and(|token| token.is_operator(reading.text, "="));
     let is_key = |index: usize| token(index).is_some_and(|token| reading.is_name(token, question.key_column));
     let mut next = last + 2;
-    while reading.is_kind(next + 1, TokenKind::Dot) {
+    while next < last + 2 + 2 * MOST_DOTS && reading.is_kind(next + 1, TokenKind::Dot) {
         next += 2;
     }
     let equals_next = is_equal(last + 1) && is_key(next) && is_bounded(reading, first, next + 1);

@@ -1,11 +1,13 @@
 //! Predicates on the key, read from tokens: `column = literal`, `column IN (literals)` and their kin, and `column = column`.
 
+use std::collections::HashSet;
 use std::ops::Range;
 
 use super::lists::list_at;
 use super::{KeyLiteral, KeyValue};
 use crate::lex::{Span, Token, TokenKind, identifier, string_value};
 use crate::parse::{Reading, same_but_for_case};
+use crate::work;
 
 /// The place of a predicate on the key: where its columns begin, and the number of values that they are compared with.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -55,9 +57,41 @@ impl Pin {
     }
 }
 
-pub(super) fn push_distinct(values: &mut Vec<KeyLiteral>, literal: KeyLiteral) {
-    if values.iter().all(|known| known.value != literal.value) {
-        values.push(literal);
+/// Literals, distinct by value, in the order of their first place.
+#[derive(Default)]
+pub(super) struct DistinctLiterals {
+    known: HashSet<KeyValue>,
+    literals: Vec<KeyLiteral>,
+}
+
+impl DistinctLiterals {
+    pub(super) fn push(&mut self, literal: KeyLiteral) {
+        work::count(1);
+        // Most statements name one key, often more than once.
+        if self
+            .literals
+            .last()
+            .is_some_and(|last| last.value == literal.value)
+        {
+            return;
+        }
+        if self.known.insert(literal.value.clone()) {
+            self.literals.push(literal);
+        }
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.literals.is_empty()
+    }
+
+    pub(super) fn into_vec(self) -> Vec<KeyLiteral> {
+        self.literals
+    }
+}
+
+impl Extend<KeyLiteral> for DistinctLiterals {
+    fn extend<I: IntoIterator<Item = KeyLiteral>>(&mut self, literals: I) {
+        literals.into_iter().for_each(|literal| self.push(literal));
     }
 }
 
@@ -185,7 +219,10 @@ fn comparison_of(reading: &Reading<'_>, column: Column, at: usize) -> Option<Com
         let is_one = low.value.may_be(&high.value);
         return is_one.then(|| comparison(vec![low], 2, end));
     }
-    let (elements, end) = list_at(reading, at + 1).filter(|_| reading.is_word(at, "IN"))?;
+    if !reading.is_word(at, "IN") {
+        return None;
+    }
+    let (elements, end) = list_at(reading, at + 1)?;
     let literals = elements.into_iter().map(|element| {
         let (literal, end) = literal(element.start)?;
         (end == element.end).then_some(literal)
@@ -255,10 +292,13 @@ fn names_at(reading: &Reading<'_>, first: usize) -> Option<(Vec<String>, usize)>
         if !reading.is_kind(at, TokenKind::Dot) {
             break;
         }
+        if names.len() == 3 {
+            return None;
+        }
         at += 1;
     }
     names.reverse();
-    (names.len() <= 3).then_some((names, at))
+    Some((names, at))
 }
 
 /// A literal that the key is compared with: also a decimal without a fraction, which every server compares as the integer. As a

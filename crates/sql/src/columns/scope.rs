@@ -1,11 +1,12 @@
 //! The tables of every SELECT, UPDATE and DELETE of a statement, and which of them are pinned to a key.
 
+use std::collections::HashSet;
 use std::ops::{ControlFlow, Range};
 
 use sqlparser::ast::{
-    AssignmentTarget, BinaryOperator, Delete, Expr, FromTable, Ident, Join, JoinConstraint, JoinOperator,
-    ObjectName, ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins,
-    Update, Visit, Visitor,
+    AssignmentTarget, Delete, Expr, FromTable, Ident, Join, JoinConstraint, JoinOperator, ObjectName,
+    ObjectNamePart, Query, Select, SelectItem, SetExpr, Statement, TableFactor, TableWithJoins, Update,
+    Visit, Visitor,
 };
 
 use super::common_tables::{CommonTables, parts_of};
@@ -15,6 +16,7 @@ use super::{ColumnQuestion, InShards};
 use crate::lex::TokenKind;
 use crate::parse::{Reading, offset, same_but_for_case};
 use crate::schema::Naming;
+use crate::work;
 
 /// A table of the logical schema.
 pub(super) struct LogicalTable {
@@ -57,6 +59,7 @@ pub(super) fn survey(
         handled: 0,
         common: CommonTables::default(),
         outer: Vec::new(),
+        noted: HashSet::new(),
     };
     match statement {
         Statement::Query(_) => {}
@@ -99,6 +102,8 @@ pub(super) struct Surveyor<'r> {
     common: CommonTables,
     /// The tables of the selects around, the innermost last.
     pub(super) outer: Vec<Tables>,
+    /// Selects inside a condition that was looked through for the key column: their own conditions are looked through with it.
+    pub(super) noted: HashSet<*const Select>,
 }
 
 impl Visitor for Surveyor<'_> {
@@ -119,6 +124,7 @@ impl Visitor for Surveyor<'_> {
     }
 
     fn pre_visit_select(&mut self, select: &Select) -> ControlFlow<()> {
+        work::count(1);
         self.selects += 1;
         self.select(select);
         ControlFlow::Continue(())
@@ -172,13 +178,14 @@ impl Surveyor<'_> {
             self.problem("a clause of the SELECT is not followed");
         }
         self.note_wildcard(&select.projection);
-        if let Some(having) = &select.having {
+        let is_noted = self.noted.contains(&std::ptr::from_ref(select));
+        if let Some(having) = select.having.as_ref().filter(|_| !is_noted) {
             self.note_mention(having);
         }
         let mut scope = Scope::default();
         self.from(&select.from, &mut scope);
         scope.everywhere(&select.selection);
-        self.close(scope);
+        self.close(scope, is_noted);
     }
 
     fn update(&mut self, update: &Update) {
@@ -204,7 +211,7 @@ impl Surveyor<'_> {
         let mut scope = Scope::default();
         self.from(std::slice::from_ref(&update.table), &mut scope);
         scope.everywhere(&update.selection);
-        self.close(scope);
+        self.close(scope, false);
     }
 
     /// `DELETE FROM t`, `DELETE a, b FROM t a JOIN …`, `DELETE FROM a USING t a JOIN …`.
@@ -224,7 +231,7 @@ impl Surveyor<'_> {
         let mut scope = Scope::default();
         self.from(read, &mut scope);
         scope.everywhere(&delete.selection);
-        self.close(scope);
+        self.close(scope, false);
     }
 
     fn from<'e>(&mut self, from: &'e [TableWithJoins], scope: &mut Scope<'e>) {
@@ -256,8 +263,7 @@ impl Surveyor<'_> {
             condition.limits.get_or_insert_with(|| inside.clone());
         }
         if nullable {
-            let tables = scope.tables.all[inside.clone()].iter_mut();
-            tables.for_each(|table| table.nullable = true);
+            scope.tables.make_optional(inside);
         }
     }
 
@@ -357,7 +363,7 @@ impl Surveyor<'_> {
             }
             TableFactor::Derived { alias, .. } => {
                 let name = alias.as_ref().map(|alias| alias.name.value.clone());
-                scope.tables.derived.push(name.unwrap_or_default());
+                scope.tables.push_derived(&name.unwrap_or_default());
             }
             _ => self.problem("a table reference is not followed"),
         }
@@ -375,7 +381,7 @@ impl Surveyor<'_> {
         }
         let exposed = alias.clone().unwrap_or_else(|| table.to_owned());
         match self.common.is_one(table) {
-            Ok(true) if schema.is_none() => return scope.tables.derived.push(exposed),
+            Ok(true) if schema.is_none() => return scope.tables.push_derived(&exposed),
             Err(()) if schema.is_none() => {
                 return self.problem("a table and a common table expression differ by letter case");
             }
@@ -397,7 +403,7 @@ impl Surveyor<'_> {
                 false
             }
         };
-        scope.tables.all.push(Table {
+        scope.tables.push(Table {
             name: table.to_owned(),
             exposed,
             schema: schema.or(self.question.session_schema).map(str::to_owned),
@@ -409,9 +415,12 @@ impl Surveyor<'_> {
     }
 
     /// Reads the conditions of a scope whose tables are known.
-    fn close(&mut self, mut scope: Scope<'_>) {
+    fn close(&mut self, mut scope: Scope<'_>, is_noted: bool) {
+        scope.tables.settle();
         for condition in std::mem::take(&mut scope.conditions) {
-            self.note_mention(condition.expression);
+            if !is_noted {
+                self.note_mention(condition.expression);
+            }
             self.condition(condition.expression, condition.limits.as_ref(), &mut scope.tables);
         }
         scope.tables.spread();
@@ -432,49 +441,8 @@ impl Surveyor<'_> {
             .any(|item| matches!(item, SelectItem::Wildcard(_) | SelectItem::QualifiedWildcard(..)));
     }
 
-    fn note_mention(&mut self, condition: &Expr) {
-        let mut mention = Mention {
-            surveyor: self,
-            found: false,
-            assigns: false,
-        };
-        let _: ControlFlow<()> = condition.visit(&mut mention);
-        let Mention { found, assigns, .. } = mention;
-        self.finding.condition_mentions_key |= found;
-        if assigns {
-            self.problem("a condition sets a variable, also for rows of other keys");
-        }
-    }
-
-    fn is_key(&self, ident: &Ident) -> bool {
+    pub(super) fn is_key(&self, ident: &Ident) -> bool {
         same_but_for_case(ident.value.as_bytes(), self.question.key_column)
-    }
-}
-
-struct Mention<'s, 'r> {
-    surveyor: &'s Surveyor<'r>,
-    found: bool,
-    /// It has a `:=`.
-    assigns: bool,
-}
-
-impl Visitor for Mention<'_, '_> {
-    type Break = ();
-
-    fn pre_visit_ident(&mut self, ident: &Ident) -> ControlFlow<()> {
-        self.found |= self.surveyor.is_key(ident);
-        ControlFlow::Continue(())
-    }
-
-    fn pre_visit_expr(&mut self, expression: &Expr) -> ControlFlow<()> {
-        self.assigns |= matches!(
-            expression,
-            Expr::BinaryOp {
-                op: BinaryOperator::Assignment,
-                ..
-            }
-        );
-        ControlFlow::Continue(())
     }
 }
 

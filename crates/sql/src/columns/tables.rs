@@ -12,10 +12,12 @@
 //! A column without a qualifier belongs to the only table, or to all tables if each was joined by USING: then it is the column
 //! of the anchor, the table whose rows are never missing.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::Range;
 
 use super::pins::Pin;
-use crate::parse::same_but_for_case;
+use crate::names::folded;
+use crate::work;
 
 /// A table that a condition limits, and the predicates of which one holds for each of its rows.
 pub(super) type Limited = (usize, Vec<Pin>);
@@ -39,15 +41,27 @@ pub(super) struct Table {
 #[derive(Default)]
 pub(super) struct Tables {
     pub(super) all: Vec<Table>,
+    /// By exposed name, without regard to letter case.
+    exposed: HashMap<String, Alike>,
+    /// How often each exposed name stands there.
+    spellings: HashMap<String, usize>,
     /// Tables that are limited to one of several keys.
     pub(super) by_any: Vec<Limited>,
-    /// Names of derived and common tables.
-    pub(super) derived: Vec<String>,
-    /// From a table to one that it pins when it is pinned.
-    links: Vec<(usize, usize)>,
+    /// Names of derived and common tables, without regard to letter case.
+    derived: HashSet<String>,
+    /// From a table to those that it pins when it is pinned.
+    links: HashMap<usize, Vec<usize>>,
+    /// Tables for which rows of NULLs can stand, beside those that say so.
+    optional: Vec<Range<usize>>,
     /// A join that is not by USING, or a comma, makes an unqualified column ambiguous.
     pub(super) is_loose: bool,
     anchor: usize,
+}
+
+/// Tables whose exposed names differ by letter case at most.
+struct Alike {
+    first: usize,
+    is_alone: bool,
 }
 
 /// What a name of a column belongs to.
@@ -60,6 +74,43 @@ pub(super) enum Owner {
 }
 
 impl Tables {
+    /// Adds a table.
+    pub(super) fn push(&mut self, table: Table) {
+        let first = self.all.len();
+        self.exposed
+            .entry(folded(table.exposed.as_bytes()))
+            .and_modify(|alike| alike.is_alone = false)
+            .or_insert(Alike {
+                first,
+                is_alone: true,
+            });
+        *self.spellings.entry(table.exposed.clone()).or_default() += 1;
+        self.all.push(table);
+    }
+
+    /// A derived or common table.
+    pub(super) fn push_derived(&mut self, name: &str) {
+        self.derived.insert(folded(name.as_bytes()));
+    }
+
+    /// Rows of NULLs can stand for these tables.
+    pub(super) fn make_optional(&mut self, tables: Range<usize>) {
+        self.optional.push(tables);
+    }
+
+    /// All tables are known: which of them are optional is written to them, each once.
+    pub(super) fn settle(&mut self) {
+        let mut ranges = std::mem::take(&mut self.optional);
+        ranges.sort_unstable_by_key(|range| range.start);
+        let mut done = 0;
+        for range in ranges {
+            for table in &mut self.all[range.start.max(done).min(range.end)..range.end] {
+                table.nullable = true;
+            }
+            done = done.max(range.end);
+        }
+    }
+
     /// The owner of the column with these names, from the column back to its schema.
     pub(super) fn owner(&self, names: &[String]) -> Owner {
         match names {
@@ -73,16 +124,18 @@ impl Tables {
     }
 
     fn named(&self, qualifier: &str, is: impl Fn(&Table) -> bool) -> Owner {
-        let alike = |name: &str| same_but_for_case(name.as_bytes(), qualifier);
-        let mut named = (0..self.all.len()).filter(|&index| alike(&self.all[index].exposed));
-        let is_derived = self.derived.iter().any(|name| alike(name));
-        match (named.next(), named.next()) {
-            (None, _) if !is_derived => Owner::Elsewhere,
+        let folded = folded(qualifier.as_bytes());
+        let is_derived = self.derived.contains(&folded);
+        match self.exposed.get(&folded) {
+            None if !is_derived => Owner::Elsewhere,
             // Whether names differ by case is up to the server.
-            (Some(index), None)
-                if !is_derived && self.all[index].exposed == *qualifier && is(&self.all[index]) =>
+            Some(alike)
+                if alike.is_alone
+                    && !is_derived
+                    && self.all[alike.first].exposed == *qualifier
+                    && is(&self.all[alike.first]) =>
             {
-                Owner::Table(index)
+                Owner::Table(alike.first)
             }
             _ => Owner::Unknown,
         }
@@ -97,8 +150,7 @@ impl Tables {
     /// Whether tables have the same name to columns.
     pub(super) fn has_namesakes(&self, names: &[String]) -> bool {
         let [_, qualifier, ..] = names else { return false };
-        let same = self.all.iter().filter(|table| table.exposed == *qualifier);
-        same.count() > 1
+        self.spellings.get(qualifier).is_some_and(|&count| count > 1)
     }
 
     /// The tables behind `left` were joined to these; `shares_key`: by a USING or NATURAL that compares the key column.
@@ -107,17 +159,20 @@ impl Tables {
         let is_one_table = self.all.len() == right + 1;
         let can_link = shares_key && !left.is_empty() && is_one_table && self.anchor().is_some();
         if side == Side::Left {
-            self.all[left].iter_mut().for_each(|table| table.nullable = true);
+            self.make_optional(left);
         }
         if !can_link {
             self.is_loose = true;
             return;
         }
         match side {
-            Side::None => self.links.extend([(left_anchor, right), (right, left_anchor)]),
-            Side::Right => self.links.push((left_anchor, right)),
+            Side::None => {
+                self.add_link(left_anchor, right);
+                self.add_link(right, left_anchor);
+            }
+            Side::Right => self.add_link(left_anchor, right),
             Side::Left => {
-                self.links.push((right, left_anchor));
+                self.add_link(right, left_anchor);
                 self.anchor = right;
             }
         }
@@ -127,11 +182,15 @@ impl Tables {
     pub(super) fn link(&mut self, one: usize, other: usize, limits: Option<&Range<usize>>) {
         let limited = |table: usize| limits.is_none_or(|limits| limits.contains(&table));
         if limited(other) {
-            self.links.push((one, other));
+            self.add_link(one, other);
         }
         if limited(one) {
-            self.links.push((other, one));
+            self.add_link(other, one);
         }
+    }
+
+    fn add_link(&mut self, from: usize, to: usize) {
+        self.links.entry(from).or_default().push(to);
     }
 
     /// A condition that limits only the tables of `limits`, or all, limits these to one of several keys.
@@ -147,11 +206,15 @@ impl Tables {
 
     /// Pins what is linked to pinned tables.
     pub(super) fn spread(&mut self) {
-        let mut open: Vec<usize> = (0..self.all.len())
-            .filter(|&index| self.all[index].pinned)
-            .collect();
+        let pinned = (0..self.all.len()).filter(|&index| self.all[index].pinned);
+        self.spread_from(pinned.collect());
+    }
+
+    /// The same where these were pinned last. A link is followed once: what it leads to is pinned then.
+    pub(super) fn spread_from(&mut self, mut open: Vec<usize>) {
         while let Some(from) = open.pop() {
-            for &(_, to) in self.links.iter().filter(|link| link.0 == from) {
+            for to in self.links.remove(&from).unwrap_or_default() {
+                work::count(1);
                 if !std::mem::replace(&mut self.all[to].pinned, true) {
                     open.push(to);
                 }

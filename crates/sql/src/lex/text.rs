@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use super::{LexMode, Lexer, Token, TokenKind};
+use crate::work;
 
 /// Whether the tokens of a text are the same under every `sql_mode`.
 pub fn reads_alike(text: &[u8]) -> bool {
@@ -28,6 +29,7 @@ pub fn difference(text: &[u8], mode: LexMode) -> Option<String> {
 /// The name that a word or quoted name stands for, quotes and doubling removed; `None` for other tokens and for
 /// an unterminated one.
 pub fn identifier<'a>(token: &Token, text: &'a [u8]) -> Option<Cow<'a, [u8]>> {
+    work::count(1);
     let raw = token.span.of(text);
     match token.kind {
         TokenKind::Word => Some(Cow::Borrowed(raw)),

@@ -161,7 +161,8 @@ fn qualified(reading: &Reading<'_>, logical: &str, shard: &str) -> Result<Vec<Ed
     }
     // A name that begins no chain: an alias, a column, a table, or the schema itself.
     let alone = reading.tokens.iter().find(|token| {
-        reading.is_name(token, logical) && !references.iter().any(|reference| reference.span == token.span)
+        let begins_chain = || references.binary_search_by_key(&token.span, |reference| reference.span);
+        reading.is_name(token, logical) && begins_chain().is_err()
     });
     let rows_only = matches!(
         reading.class,

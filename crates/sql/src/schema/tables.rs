@@ -1,13 +1,18 @@
 //! The tables that a statement names.
 
+use std::collections::{HashMap, HashSet};
 use std::ops::ControlFlow;
 
-use sqlparser::ast::{FromTable, ObjectName, Query, Statement, TableFactor, TableWithJoins, Visit, Visitor};
+use sqlparser::ast::{
+    FromTable, ObjectName, Query, Statement, TableFactor, TableWithJoins, Visit, Visitor, With,
+};
 
 use super::{NamedTable, Refusal};
 use crate::class::StatementClass;
 use crate::lex::{LexMode, Span, TokenKind, identifier};
-use crate::parse::{Reading, offset, same_but_for_case};
+use crate::names::folded;
+use crate::parse::{Reading, offset};
+use crate::work;
 
 /// What a query begins with, also inside another statement.
 pub(super) const QUERY: [&str; 3] = ["SELECT", "TABLE", "WITH"];
@@ -43,12 +48,7 @@ fn of(reading: &Reading<'_>) -> Result<Vec<NamedTable>, Refusal> {
 }
 
 fn of_tree(statement: &Statement) -> Result<Vec<NamedTable>, Refusal> {
-    let mut collector = Collector {
-        depth: 0,
-        expressions: Vec::new(),
-        relations: Vec::new(),
-        problem: None,
-    };
+    let mut collector = Collector::default();
     let _: ControlFlow<()> = statement.visit(&mut collector);
     if let Some(problem) = collector.problem {
         return Err(problem.to_owned());
@@ -64,8 +64,7 @@ fn of_tree(statement: &Statement) -> Result<Vec<NamedTable>, Refusal> {
         .map(named)
         .collect::<Result<Vec<_>, _>>()?;
     let is_expression = |table: &NamedTable| {
-        let same = |name: &String| same_but_for_case(name.as_bytes(), &table.table);
-        table.schema.is_none() && collector.expressions.iter().any(same)
+        table.schema.is_none() && collector.expressions.contains(&folded(table.table.as_bytes()))
     };
     let aliases = targets_by_alias(statement)?;
     found.retain(|table| {
@@ -77,9 +76,9 @@ fn of_tree(statement: &Statement) -> Result<Vec<NamedTable>, Refusal> {
 }
 
 /// Where the targets of `DELETE a FROM t a` and `DELETE FROM a USING t a` stand that are aliases of tables.
-fn targets_by_alias(statement: &Statement) -> Result<Vec<usize>, Refusal> {
+fn targets_by_alias(statement: &Statement) -> Result<HashSet<usize>, Refusal> {
     let Statement::Delete(delete) = statement else {
-        return Ok(Vec::new());
+        return Ok(HashSet::new());
     };
     let (FromTable::WithFromKeyword(from) | FromTable::WithoutKeyword(from)) = &delete.from;
     let (targets, tables): (Vec<&ObjectName>, _) = match &delete.using {
@@ -88,17 +87,14 @@ fn targets_by_alias(statement: &Statement) -> Result<Vec<usize>, Refusal> {
     };
     let mut aliases = Aliases::default();
     let _: ControlFlow<()> = tables.visit(&mut aliases);
-    let mut found = Vec::new();
+    let mut found = HashSet::new();
     for target in targets {
         let target = named(target)?;
-        let same = |alias: &&String| same_but_for_case(alias.as_bytes(), &target.table);
-        let mut alike = aliases
-            .names
-            .iter()
-            .filter(same)
-            .filter(|_| target.schema.is_none());
-        match alike.next() {
-            Some(alias) if *alias == target.table => found.push(target.span.start),
+        let alike = aliases.names.get(&folded(target.table.as_bytes()));
+        match alike.filter(|_| target.schema.is_none()) {
+            Some(alias) if *alias == target.table => {
+                found.insert(target.span.start);
+            }
             Some(_) => return Err("an alias is named with other letter case".to_owned()),
             None => {}
         }
@@ -118,7 +114,8 @@ fn name_of_target(target: &TableWithJoins) -> Option<&ObjectName> {
 #[derive(Default)]
 struct Aliases {
     depth: usize,
-    names: Vec<String>,
+    /// The first of those that differ by letter case only.
+    names: HashMap<String, String>,
 }
 
 impl Visitor for Aliases {
@@ -140,7 +137,9 @@ impl Visitor for Aliases {
         } = factor
             && self.depth == 0
         {
-            self.names.push(alias.name.value.clone());
+            let name = &alias.name.value;
+            let first = self.names.entry(folded(name.as_bytes()));
+            first.or_insert_with(|| name.clone());
         }
         ControlFlow::Continue(())
     }
@@ -163,61 +162,92 @@ fn named(name: &ObjectName) -> Result<NamedTable, Refusal> {
     }
 }
 
+/// Visits each node once, also those of common table expressions, which stand inside each other.
+#[derive(Default)]
 struct Collector {
     depth: usize,
     /// Names of the common table expressions of the outermost query.
-    expressions: Vec<String>,
+    expressions: HashSet<String>,
+    /// Those of the outermost query that is being visited.
+    list: ExpressionList,
     relations: Vec<ObjectName>,
     problem: Option<&'static str>,
+}
+
+/// The common table expressions of one query, in their order.
+#[derive(Default)]
+struct ExpressionList {
+    queries: Vec<*const Query>,
+    /// The last place of each name.
+    places: HashMap<String, usize>,
+    is_recursive: bool,
+    /// The expression that is being visited, or the next one.
+    current: usize,
+    is_inside: bool,
+}
+
+impl ExpressionList {
+    fn of(with: &With) -> Self {
+        let tables = with.cte_tables.iter();
+        let names = tables
+            .clone()
+            .map(|table| folded(table.alias.name.value.as_bytes()));
+        Self {
+            queries: tables.map(|table| std::ptr::from_ref(&*table.query)).collect(),
+            places: names.enumerate().map(|(place, name)| (name, place)).collect(),
+            is_recursive: with.recursive,
+            ..Self::default()
+        }
+    }
+
+    fn begins(&self, query: &Query) -> bool {
+        let next = self.queries.get(self.current);
+        next.is_some_and(|next| std::ptr::eq(*next, query))
+    }
+
+    /// Whether the name of a table is that of an expression which cannot be used here yet.
+    fn is_ahead(&self, name: &str) -> bool {
+        let place = self.places.get(&folded(name.as_bytes()));
+        let usable = self.current + usize::from(self.is_recursive);
+        self.is_inside && place.is_some_and(|&place| place >= usable)
+    }
 }
 
 impl Visitor for Collector {
     type Break = ();
 
     fn pre_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        work::count(1);
         self.depth += 1;
+        self.list.is_inside |= self.depth == 2 && self.list.begins(query);
         let Some(with) = &query.with else {
             return ControlFlow::Continue(());
         };
         if self.depth > 1 {
             self.problem = Some("a common table expression inside another query is not followed");
+            return ControlFlow::Continue(());
         }
-        let names: Vec<&str> = with
-            .cte_tables
-            .iter()
-            .map(|table| table.alias.name.value.as_str())
-            .collect();
-        for (place, expression) in with.cte_tables.iter().enumerate() {
-            let mut inner = Collector {
-                depth: 0,
-                expressions: Vec::new(),
-                relations: Vec::new(),
-                problem: None,
-            };
-            let _: ControlFlow<()> = expression.query.visit(&mut inner);
-            let not_yet = &names[place + usize::from(with.recursive)..];
-            let reads_ahead = inner.relations.iter().any(|relation| {
-                let last = relation.0.last().and_then(|part| part.as_ident());
-                last.is_some_and(|last| {
-                    not_yet
-                        .iter()
-                        .any(|name| same_but_for_case(last.value.as_bytes(), name))
-                })
-            });
-            if reads_ahead {
-                self.problem = Some("a common table expression has the name of a table");
-            }
-        }
-        self.expressions.extend(names.into_iter().map(str::to_owned));
+        self.list = ExpressionList::of(with);
+        self.expressions.extend(self.list.places.keys().cloned());
         ControlFlow::Continue(())
     }
 
-    fn post_visit_query(&mut self, _: &Query) -> ControlFlow<()> {
+    fn post_visit_query(&mut self, query: &Query) -> ControlFlow<()> {
+        if self.depth == 2 && self.list.begins(query) {
+            self.list.current += 1;
+            self.list.is_inside = false;
+        }
         self.depth -= 1;
         ControlFlow::Continue(())
     }
 
     fn pre_visit_relation(&mut self, relation: &ObjectName) -> ControlFlow<()> {
+        work::count(1);
+        let last = relation.0.last().and_then(|part| part.as_ident());
+        if last.is_some_and(|last| self.list.is_ahead(&last.value)) {
+            self.problem
+                .get_or_insert("a common table expression has the name of a table");
+        }
         self.relations.push(relation.clone());
         ControlFlow::Continue(())
     }
