@@ -86,7 +86,7 @@ pub fn first_comment(text: &[u8]) -> Option<FirstComment<'_>> {
     let mut kept = Kept::default();
     let ends_in_it = kept.read(text, start);
     // A full buffer has its end mark, and text ends at a NUL byte.
-    let is_open = ends_in_it && kept.bytes.len() < MAX_COMMENT_BYTES + 2 && !kept.bytes.contains(&0);
+    let is_open = ends_in_it && !kept.is_full() && !kept.bytes.contains(&0);
     (ends_in_it || kept.is_met).then(|| FirstComment {
         text: kept.within(text),
         is_open,
@@ -151,12 +151,24 @@ impl Kept {
             }
             previous = text[at];
             at += 1;
+            // Nothing more is kept, and only a slash ends the comment or begins it anew.
+            if self.is_full() {
+                let Some(ahead) = memchr::memchr(b'/', &text[at..]) else {
+                    return true;
+                };
+                at += ahead;
+                previous = text[at - 1];
+            }
         }
         true
     }
 
+    fn is_full(&self) -> bool {
+        self.bytes.len() >= MAX_COMMENT_BYTES + 2
+    }
+
     fn keep(&mut self, at: usize, byte: u8) {
-        if self.bytes.len() >= MAX_COMMENT_BYTES + 2 {
+        if self.is_full() {
             return;
         }
         if self.bytes.is_empty() {

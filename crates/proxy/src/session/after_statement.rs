@@ -1,6 +1,7 @@
 //! After a statement: counting it, learning what it left behind, and what follows from a connection that was lost.
 
 use shardwright_rules::{Statement, TransactionEnd};
+use shardwright_sql::names::mentions;
 use shardwright_sql::{SessionEffects, Shape, StatementClass};
 use shardwright_wire::{Command, StatusFlags};
 
@@ -11,7 +12,7 @@ use super::holds::{After, Ending, Holds, SetLeft, after};
 use super::repeat::{Relayed, Rest};
 use super::routed::RoutedStatement;
 use super::set_statement::SetPlan;
-use super::statement_words::{instruments_threads, is_transaction_bound, may_leave_id, mentions, releases};
+use super::statement_words::{instruments_threads, is_transaction_bound, may_leave_id, releases};
 use super::{End, Flow, Session};
 use crate::backend::{Backend, BackendError, OwnCommands};
 use crate::insert_id::Loss;

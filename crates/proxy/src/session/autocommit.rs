@@ -1,13 +1,14 @@
 //! SET statements that a session takes on, and switching autocommit, which ends transactions.
 
 use shardwright_rules::{HostgroupId, PendingKind, Statement, refusal};
+use shardwright_sql::names::mentions;
 use shardwright_wire::{Command, MysqlError, SessionChange, StatusFlags, errors};
 
 use super::checkout_error::CheckoutError;
 use super::held::Held;
 use super::holds::{Holds, SetLeft};
 use super::set_statement::SetPlan;
-use super::statement_words::{mentions, rejected};
+use super::statement_words::rejected;
 use super::{Flow, Session};
 use crate::server_defaults::ServerDefaults;
 

@@ -7,6 +7,7 @@
 
 use shardwright_rules::{HostgroupId, Statement};
 use shardwright_sql::StatementClass;
+use shardwright_sql::names::mentions;
 use shardwright_wire::{Command, MysqlError, errors};
 
 use super::asked::Asked;
@@ -14,7 +15,7 @@ use super::found_rows::{FoundRowsChange, change_of_found_rows};
 use super::held::Held;
 use super::place::Place;
 use super::requirements::Requirements;
-use super::statement_words::{asked, asked_in, asks_for_diagnostics, mentions, runs_text};
+use super::statement_words::{asked, asked_in, asks_for_diagnostics, runs_text};
 use crate::backend::{Backend, OwnCommands};
 
 /// A SET that changes nothing, which begins a list of warnings on MySQL.

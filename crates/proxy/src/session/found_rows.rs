@@ -1,10 +1,11 @@
 //! What a statement does to FOUND_ROWS(), as measured on MariaDB 10.11 and MySQL 9.7.
 
 use shardwright_rules::Statement;
+use shardwright_sql::names::mentions;
 use shardwright_sql::schema::tables;
 use shardwright_sql::{StatementClass, TokenKind};
 
-use super::statement_words::{asks_for_diagnostics, mentions};
+use super::statement_words::asks_for_diagnostics;
 
 /// What a statement that was answered has done to FOUND_ROWS() of its connection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

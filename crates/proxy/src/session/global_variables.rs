@@ -1,10 +1,10 @@
 //! `SET GLOBAL x=…; SELECT @@global.x`: a session reads variables of a server where it has set one, and not on a reader beside it.
 
 use shardwright_sql::SessionEffects;
+use shardwright_sql::names::mentions;
 
 use super::Session;
 use super::routed::RoutedStatement;
-use super::statement_words::mentions;
 
 impl Session {
     /// Brings a read of system variables to the server of the cluster where the session has set one.

@@ -11,11 +11,11 @@
 //! The number stays the server's where it is compared with other numbers of the server: beside `IS_USED_LOCK()` and in tables
 //! about the server's connections.
 
+use shardwright_sql::names::mentions;
 use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::{LexMode, Lexer, Span, StatementClass, Token, TokenKind, column_names};
 
 use super::Session;
-use super::statement_words::mentions;
 
 const NUMBER: [&[u8]; 1] = [b"CONNECTION_ID"];
 const PACKET: &[u8] = b"MAX_ALLOWED_PACKET";

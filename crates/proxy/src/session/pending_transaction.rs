@@ -2,10 +2,11 @@
 
 use shardwright_rules::{PendingKind, Statement, TransactionEnd};
 use shardwright_sql::lex::{identifier, reads_alike};
+use shardwright_sql::names::mentions;
 use shardwright_sql::{StatementClass, TokenKind};
 use shardwright_wire::{MysqlError, StatusFlags, errors};
 
-use super::statement_words::{mentions, words};
+use super::statement_words::words;
 
 /// Texts that are kept at most: BEGIN, and savepoints behind it.
 const MAX_TEXTS: usize = 32;

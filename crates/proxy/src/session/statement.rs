@@ -4,6 +4,7 @@ use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{
     Destination, Dispatch, HostgroupId, Outcome as Decided, Rejection, Statement, TransactionEnd,
 };
+use shardwright_sql::names::mentions;
 use shardwright_sql::{SessionEffects, StatementClass};
 use shardwright_wire::{MysqlError, ResponseShape, errors};
 
@@ -22,7 +23,7 @@ use super::requirements::{OwnConnections, Requirements};
 use super::routed::RoutedStatement;
 use super::set_statement::SetPlan;
 use super::statement_words::{
-    asks, asks_insert_id, ending, is_comment_only, kill_text, may_leave_id, mentions, other_packets,
+    asks, asks_insert_id, ending, is_comment_only, kill_text, may_leave_id, other_packets,
     reads_schema_charset, releases, unroutable,
 };
 use super::throttled::is_let_through;

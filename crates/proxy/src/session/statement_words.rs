@@ -1,6 +1,7 @@
 //! What the words of a statement say to the proxy itself.
 
 use shardwright_rules::{Rejection, Statement};
+use shardwright_sql::names::mentions;
 use shardwright_sql::{LexMode, Lexer, SessionEffects, Shape, StatementClass, TokenKind};
 use shardwright_wire::{MysqlError, errors};
 
@@ -236,12 +237,6 @@ pub(super) fn asks_insert_id(statement: &Statement<'_>) -> bool {
         && [&b"LAST_INSERT_ID"[..], b"IDENTITY"]
             .iter()
             .any(|name| mentions(statement.text(), name))
-}
-
-/// Whether a text has a name in it, in any case and wherever: `@@session.`in_transaction`` is one token.
-pub(super) fn mentions(text: &[u8], name: &[u8]) -> bool {
-    text.windows(name.len())
-        .any(|window| window.eq_ignore_ascii_case(name))
 }
 
 /// `SHOW WARNINGS`, `SHOW ERRORS`, `SHOW COUNT(*) WARNINGS`, `GET DIAGNOSTICS`.
