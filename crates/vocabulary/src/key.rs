@@ -37,7 +37,7 @@ impl KeyValue {
 }
 
 /// A value of a key that is looked up: where it is text, it is borrowed from where it was found.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum KeyRef<'a> {
     /// Of an integer key.
     Integer(i64),
@@ -70,6 +70,14 @@ impl<'a> KeyRef<'a> {
         match value {
             KeyValue::Integer(n) => KeyRef::Integer(*n),
             KeyValue::Text(text) => KeyRef::Text(Cow::Borrowed(text)),
+        }
+    }
+
+    /// The same value, borrowed from this one.
+    pub fn borrowed(&self) -> KeyRef<'_> {
+        match self {
+            KeyRef::Integer(n) => KeyRef::Integer(*n),
+            KeyRef::Text(text) => KeyRef::Text(Cow::Borrowed(text)),
         }
     }
 

@@ -5,6 +5,7 @@ mod literals;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use shardwright_sql::columns::{self, ColumnAnswer, ColumnQuestion, KeyUse, Mentions};
 use shardwright_sql::comment::{self, CommentKey};
 use shardwright_sql::lex;
@@ -45,7 +46,7 @@ pub(super) struct ColumnUse<'a> {
 }
 
 /// One value that was found.
-#[derive(PartialEq)]
+#[derive(Clone, PartialEq, Eq, Hash)]
 pub(super) struct FoundKey<'a> {
     /// As it stands in the statement.
     pub(super) text: Cow<'a, str>,
@@ -56,7 +57,7 @@ pub(super) struct FoundKey<'a> {
 }
 
 /// Why a value is not read as a key.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(super) enum Unread {
     /// To a server it can be equal to another key.
     Ambiguous,
@@ -128,7 +129,7 @@ pub(super) fn search<'a>(step: &'a MapStep, evaluation: &Evaluation<'a>) -> Sear
     let stays = |doubt: &&Doubt| match (&keys, &doubt.settled_by) {
         (None, _) | (_, SettledBy::NoKey) => true,
         (Some(_), SettledBy::AnyKey) => false,
-        (Some(keys), SettledBy::These(possible)) => !possible.iter().all(|one| keys.holds(one)),
+        (Some(keys), SettledBy::These(possible)) => !are_among(possible, &keys.found),
     };
     if let Some(doubt) = doubts.iter().find(stays) {
         return Search::Refused(Refusal::NotOneShard, not_one_shard(step, &doubt.reason));
@@ -202,18 +203,12 @@ impl Keys<'_> {
         }
     }
 
-    fn holds(&self, wanted: &FoundKey<'_>) -> bool {
-        let same = |found: &FoundKey<'_>| found.value.is_some() && found.value == wanted.value;
-        self.found.iter().any(same)
-    }
-
     /// Adds what another finder found: all of it must be on one shard.
     fn join(&mut self, other: Self) {
-        for found in other.found {
-            if !self.holds(&found) {
-                self.found.push(found);
-            }
-        }
+        let own = values_of(&self.found);
+        let is_new = |found: &FoundKey<'_>| !found.value.as_ref().is_some_and(|value| own.contains(value));
+        let others: Vec<_> = other.found.into_iter().filter(is_new).collect();
+        self.found.extend(others);
         self.column = self.column.take().or(other.column);
     }
 }
@@ -225,12 +220,24 @@ fn not_one_shard(step: &MapStep, reason: &str) -> String {
 /// Two finders agree when every value of one is a value of the other; a list agrees with a value that it holds, and
 /// whether the rest of the list is on the same shard is asked later.
 fn agree(a: &Keys<'_>, b: &Keys<'_>) -> bool {
-    let within = |few: &Keys<'_>, many: &Keys<'_>| few.found.iter().all(|one| many.holds(one));
     if a.found.len() <= b.found.len() {
-        within(a, b)
+        are_among(&a.found, &b.found)
     } else {
-        within(b, a)
+        are_among(&b.found, &a.found)
     }
+}
+
+/// Whether all of `few` are keys, and among `many`.
+fn are_among(few: &[FoundKey<'_>], many: &[FoundKey<'_>]) -> bool {
+    let many = values_of(many);
+    let is_among = |one: &FoundKey<'_>| one.value.as_ref().is_some_and(|value| many.contains(value));
+    few.iter().all(is_among)
+}
+
+/// The keys among the values that were found.
+pub(super) fn values_of<'f>(found: &'f [FoundKey<'_>]) -> FxHashSet<KeyRef<'f>> {
+    let values = found.iter().filter_map(|found| found.value.as_ref());
+    values.map(KeyRef::borrowed).collect()
 }
 
 fn conflict<'a, 'f, 'k: 'f>(step: &MapStep, found: impl Iterator<Item = &'f FoundKey<'k>>) -> Search<'a> {
@@ -255,6 +262,9 @@ pub(super) fn comment_key<'w>(word: &'w str, form: &CommentForm, flag: bool) -> 
     CommentKey { name: word, form }
 }
 
+/// Different keys in comments that are told apart: more than one is refused, or the first one counts.
+const MOST_IN_COMMENTS: usize = 16;
+
 fn comment_keys<'a>(
     step: &MapStep,
     evaluation: &Evaluation<'a>,
@@ -271,12 +281,13 @@ fn comment_keys<'a>(
             found_value.value = None;
             found_value.unread = Some(Unread::Encoding);
         }
-        let known = found
-            .iter()
-            .any(|other| match (&other.value, &found_value.value) {
-                (Some(a), Some(b)) => a == b,
-                _ => other.text == found_value.text,
-            });
+        let known = found.len() == MOST_IN_COMMENTS
+            || found
+                .iter()
+                .any(|other| match (&other.value, &found_value.value) {
+                    (Some(a), Some(b)) => a == b,
+                    _ => other.text == found_value.text,
+                });
         if !known {
             found.push(found_value);
         }

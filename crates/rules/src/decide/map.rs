@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 use std::sync::Arc;
 
+use rustc_hash::FxHashSet;
 use shardwright_sql::column_names::{self, Unnamed};
 use shardwright_sql::columns::KeyRole;
 use shardwright_sql::rewrite::{self, Edit};
@@ -234,12 +235,13 @@ fn one_shard<'i>(
         return Ok(Ok(place));
     }
     let mut shards: Vec<ShardOfKey<'i>> = Vec::new();
+    let mut known = FxHashSet::default();
     let mut unknown: Option<&FoundKey<'_>> = None;
     for key in keys {
         match shard_of(key) {
             None => unknown = unknown.or(Some(key)),
-            Some(place) if shards.iter().any(|other| std::ptr::eq(other.shard, place.shard)) => {}
-            Some(place) => shards.push(place),
+            Some(place) if known.insert(std::ptr::from_ref(place.shard)) => shards.push(place),
+            Some(_) => {}
         }
     }
     if let (1, None) = (shards.len(), unknown) {
@@ -420,12 +422,8 @@ fn answers_whole(step: &MapStep, shard: &Shard, using: &KeyUse, found: &[FoundKe
         return true;
     }
     let enumerable = shard.ranges.is_empty() && step.remainder.is_none();
-    enumerable
-        && shard.keys.iter().all(|key| {
-            found
-                .iter()
-                .any(|found| found.value.as_ref().is_some_and(|value| value.is(key)))
-        })
+    let found = keys::values_of(found);
+    enumerable && shard.keys.iter().all(|key| found.contains(&KeyRef::of(key)))
 }
 
 fn in_own_schema(

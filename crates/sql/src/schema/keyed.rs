@@ -4,6 +4,9 @@
 //! statements are read by their tokens: a name counts as a table only directly behind a word that a table must follow.
 //! A statement with a name of the form that is not shown to be a table, or not to be one, is undecidable.
 
+use std::collections::HashSet;
+use std::hash::Hash;
+
 use super::{NamedTable, Naming, tables};
 use crate::class::{MAX_NESTED, StatementClass, classify};
 use crate::lex::{LexMode, Lexer, Token, TokenKind, difference, identifier};
@@ -65,7 +68,7 @@ pub enum TableKeys<K> {
 }
 
 /// The keys in the names of the tables of `text`; `read` says what a name holds.
-pub fn table_keys<K: PartialEq>(
+pub fn table_keys<K: Clone + Eq + Hash>(
     text: &[u8],
     question: &TableQuestion<'_>,
     read: impl Fn(&str) -> TableName<K>,
@@ -163,19 +166,19 @@ fn hidden<K>(
     })
 }
 
-fn of_rows<K: PartialEq>(
+fn of_rows<K: Clone + Eq + Hash>(
     text: &[u8],
     question: &TableQuestion<'_>,
     read: &impl Fn(&str) -> TableName<K>,
 ) -> Result<Vec<K>, String> {
-    let mut keys = Vec::new();
+    let mut keys = DistinctKeys::default();
     for NamedTable { schema, table, .. } in tables(text, question.mode)? {
         add(&mut keys, schema.as_deref(), &table, question, read)?;
     }
-    Ok(keys)
+    Ok(keys.all)
 }
 
-fn of_tokens<K: PartialEq>(
+fn of_tokens<K: Clone + Eq + Hash>(
     text: &[u8],
     tokens: &[Token],
     question: &TableQuestion<'_>,
@@ -187,7 +190,7 @@ fn of_tokens<K: PartialEq>(
         let name = identifier(&tokens[place], text).unwrap_or_default();
         String::from_utf8_lossy(&name).into_owned()
     };
-    let mut keys = Vec::new();
+    let mut keys = DistinctKeys::default();
     for (place, _) in mentions {
         let qualified = *place >= 2 && kind(place - 1) == Some(TokenKind::Dot) && tokens[place - 2].is_name();
         let first = if qualified { place - 2 } else { *place };
@@ -202,12 +205,27 @@ fn of_tokens<K: PartialEq>(
         let schema = qualified.then(|| name(first));
         add(&mut keys, schema.as_deref(), &name(*place), question, read)?;
     }
-    Ok(keys)
+    Ok(keys.all)
+}
+
+/// Keys in the order of the text.
+struct DistinctKeys<K> {
+    known: HashSet<K>,
+    all: Vec<K>,
+}
+
+impl<K> Default for DistinctKeys<K> {
+    fn default() -> Self {
+        Self {
+            known: HashSet::new(),
+            all: Vec::new(),
+        }
+    }
 }
 
 /// Adds the key of a table that counts.
-fn add<K: PartialEq>(
-    keys: &mut Vec<K>,
+fn add<K: Clone + Eq + Hash>(
+    keys: &mut DistinctKeys<K>,
     schema: Option<&str>,
     table: &str,
     question: &TableQuestion<'_>,
@@ -232,8 +250,12 @@ fn add<K: PartialEq>(
         }
     }
     match name {
-        TableName::Key(key) if !keys.contains(&key) => keys.push(key),
-        TableName::Key(_) | TableName::Plain => {}
+        TableName::Key(key) => {
+            if keys.known.insert(key.clone()) {
+                keys.all.push(key);
+            }
+        }
+        TableName::Plain => {}
         TableName::OtherCase => {
             return Err(format!(
                 "`{table}` has the form of a shard's table in other letter case, which may be another table"
