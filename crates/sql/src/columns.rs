@@ -6,6 +6,7 @@
 
 mod calls;
 mod catalogue;
+mod changes;
 mod common_tables;
 mod conditions;
 mod conjuncts;
@@ -93,6 +94,28 @@ pub struct KeyUse {
     /// A NATURAL JOIN passes a key on. It compares only columns that are visible, so each of the tables must show the key
     /// column to it.
     pub needs_visible_key: bool,
+    /// What happens to rows that exist.
+    pub changes: Vec<TableChange>,
+}
+
+/// A change of rows that exist.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TableChange {
+    /// The table's own name; `None`: it may be any of the statement's.
+    pub table: Option<String>,
+    /// What happens to its rows.
+    pub change: RowChange,
+}
+
+/// What happens to rows of a table.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum RowChange {
+    /// They are deleted.
+    Deletes,
+    /// This column is assigned.
+    Assigns(String),
+    /// A view's column is assigned, which can have another name in the table.
+    AssignsAny,
 }
 
 impl KeyUse {

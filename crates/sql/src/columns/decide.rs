@@ -202,6 +202,7 @@ fn concluded(
         neutralised,
         tables,
         needs_visible_key: finding.natural,
+        changes: finding.changes,
     }))
 }
 

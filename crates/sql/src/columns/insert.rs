@@ -3,6 +3,7 @@
 use std::ops::Range;
 
 use super::calls::{check_calls, check_tokens};
+use super::changes;
 use super::lists::{List, elements, list_at};
 use super::pins::{DistinctLiterals, literal_at};
 use super::projected::{Projected, projected};
@@ -101,6 +102,7 @@ fn new_rows(
         neutralised,
         tables: vec![target.name().to_owned()],
         needs_visible_key: false,
+        changes: changes::of_new_rows(reading, target.name(), at)?,
     }))
 }
 
@@ -232,6 +234,7 @@ fn assigned_row(
         neutralised,
         tables: vec![target.name().to_owned()],
         needs_visible_key: false,
+        changes: changes::of_new_rows(reading, target.name(), end)?,
     }))
 }
 
@@ -300,6 +303,7 @@ fn rows_of_query(
         .into_iter()
         .map(|table| table.table)
         .collect();
+    let changes = changes::of_new_rows(reading, target.name(), end)?;
     tables.push(target.name().to_owned());
     tables.sort_unstable();
     tables.dedup();
@@ -309,6 +313,7 @@ fn rows_of_query(
         neutralised: Vec::new(),
         tables,
         needs_visible_key: finding.natural,
+        changes,
     }))
 }
 

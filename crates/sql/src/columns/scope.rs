@@ -9,10 +9,11 @@ use sqlparser::ast::{
     Visit, Visitor,
 };
 
+use super::changes;
 use super::common_tables::{CommonTables, parts_of};
 use super::pins::Pin;
 use super::tables::{Side, Table, Tables};
-use super::{ColumnQuestion, InShards};
+use super::{ColumnQuestion, InShards, TableChange};
 use crate::lex::TokenKind;
 use crate::parse::{Reading, offset, same_but_for_case};
 use crate::schema::Naming;
@@ -42,6 +43,7 @@ pub(super) struct Finding {
     pub(super) natural: bool,
     /// WHERE, ON or HAVING names the key column.
     pub(super) condition_mentions_key: bool,
+    pub(super) changes: Vec<TableChange>,
 }
 
 /// Looks at every SELECT in `statement` and at its UPDATE or DELETE.
@@ -193,23 +195,22 @@ impl Surveyor<'_> {
             self.problem("a clause of the UPDATE is not followed");
         }
         for assignment in &update.assignments {
-            let column = match &assignment.target {
-                AssignmentTarget::ColumnName(name) => name.0.last().and_then(ObjectNamePart::as_ident),
-                AssignmentTarget::Tuple(_) => None,
-            };
-            match column {
-                Some(column) if self.is_key(column) => {
-                    self.problem(&format!(
-                        "the statement sets {}, which would move the row",
-                        self.question.key_column
-                    ));
-                }
-                Some(_) => {}
-                None => self.problem("an assignment is not followed"),
+            if let AssignmentTarget::ColumnName(name) = &assignment.target
+                && let Some(column) = name.0.last().and_then(ObjectNamePart::as_ident)
+                && self.is_key(column)
+            {
+                self.problem(&format!(
+                    "the statement sets {}, which would move the row",
+                    self.question.key_column
+                ));
             }
         }
         let mut scope = Scope::default();
         self.from(std::slice::from_ref(&update.table), &mut scope);
+        match changes::of_assignments(&update.assignments, &scope.tables) {
+            Some(changes) => self.finding.changes = changes,
+            None => self.problem("an assignment is not followed"),
+        }
         scope.everywhere(&update.selection);
         self.close(scope, false);
     }
@@ -230,6 +231,7 @@ impl Surveyor<'_> {
         self.note_wildcard(delete.returning.as_deref().unwrap_or_default());
         let mut scope = Scope::default();
         self.from(read, &mut scope);
+        self.finding.changes = changes::of_delete(delete, &scope.tables);
         scope.everywhere(&delete.selection);
         self.close(scope, false);
     }
