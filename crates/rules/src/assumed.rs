@@ -4,7 +4,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use serde::Serialize;
-use shardwright_sql::columns;
+use shardwright_sql::columns::{self, RowChange};
 
 /// A table that a key column was believed of. A view may call another column by that name, or aggregate over rows of other
 /// keys, and a column of another type or collation compares otherwise than the map does.
@@ -35,6 +35,9 @@ pub struct AssumedKey {
     /// What the statement does with rows.
     #[serde(skip)]
     pub writes: RowWrites,
+    /// What it does with rows that exist, which foreign keys can pass on.
+    #[serde(skip)]
+    pub changes: Arc<[RowChange]>,
     /// A NATURAL JOIN passes the key on, which leaves out an INVISIBLE column.
     #[serde(skip)]
     pub needs_visible: bool,

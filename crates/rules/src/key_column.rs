@@ -11,11 +11,13 @@
 //! ```
 
 mod equality;
+mod foreign;
 mod judge;
 mod listed;
 mod trigger;
 
 pub use equality::{Equality, Folds};
+pub use foreign::{Cascades, ForeignKey, ForeignKeys, IndexedColumns, KeyPlace, PassedOn, RuleAction};
 pub use judge::{KeyDoubt, judge};
 pub use listed::{Distinction, KeysOfMap, QuestionOfKeys};
 pub use trigger::sets_column;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use shardwright_sql::Servers;
 
-use crate::key_column::KeyDoubt;
+use crate::key_column::{KeyDoubt, PassedOn};
 use crate::{Address, AssumedTable, CommentForm, Finder, KeyTemplate, Statement};
 
 /// Why a statement is refused. The number is that of the page that `shardwright explain` shows.
@@ -340,6 +340,28 @@ pub fn key_column(table: &AssumedTable, column: &str, is_a: &str, why: &KeyDoubt
         shortened(table),
         shortened(&why.what),
         why.form
+    ))
+}
+
+/// A change of a table that a foreign key passes on to a key column.
+pub fn passed_on(table: &AssumedTable, passed_on: &PassedOn) -> String {
+    let AssumedTable {
+        schema, table, map, ..
+    } = table;
+    let table = shortened(table);
+    let (change, rule) = match &passed_on.column {
+        Some(column) => (
+            format!("a change of column {} of {schema}.{table}", shortened(column)),
+            "ON UPDATE",
+        ),
+        None => (format!("a DELETE of rows of {schema}.{table}"), "ON DELETE"),
+    };
+    let reaches = &passed_on.reaches;
+    Refusal::KeyColumn.message(&format!(
+        "shard map {map}: {change} also changes the key column {} of {schema}.{} through foreign keys, and its rows would \
+         stay on the shard of their old key; give the foreign key {rule} RESTRICT and change the rows of both tables yourself",
+        shortened(&reaches.column),
+        shortened(&reaches.table)
     ))
 }
 

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashSet;
 use shardwright_sql::column_names::{self, Unnamed};
-use shardwright_sql::columns::KeyRole;
+use shardwright_sql::columns::{KeyRole, RowChange, TableChange};
 use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::{KeyUse, StatementClass, schema};
 
@@ -363,21 +363,40 @@ fn assumed(
             (KeyRole::Filter, StatementClass::Update | StatementClass::Explain) => RowWrites::Changes,
             (KeyRole::Filter, _) => RowWrites::None,
         },
+        changes: Arc::default(),
         needs_visible: using.needs_visible_key,
     });
     let map: Arc<str> = step.map.as_str().into();
-    let tables = using.tables.iter().flat_map(|table| step.tables.read_by(table));
+    let tables = using.tables.iter().flat_map(|named| {
+        let below = step.tables.read_by(named);
+        below.map(move |(table, is_stated)| (&**named, table, is_stated))
+    });
     tables
         // Of a table that is stated, nothing but its column is to be known.
-        .filter(|(_, is_stated)| !is_stated || key.is_some())
-        .map(|(table, is_stated)| AssumedTable {
+        .filter(|(_, _, is_stated)| !is_stated || key.is_some())
+        .map(|(named, table, is_stated)| AssumedTable {
             schema: schema.clone(),
             table: table.to_owned(),
             map: map.clone(),
             is_stated,
-            key: key.clone(),
+            key: key.clone().map(|key| AssumedKey {
+                changes: changes(&using.changes, named, table),
+                ..key
+            }),
         })
         .collect()
+}
+
+/// The changes of a table that the statement calls `named`: itself, or a view.
+fn changes(changes: &[TableChange], named: &str, table: &str) -> Arc<[RowChange]> {
+    let of_table = changes
+        .iter()
+        .filter(|change| change.table.as_deref().is_none_or(|changed| changed == named));
+    let change = |change: &TableChange| match &change.change {
+        RowChange::Assigns(_) if named != table => RowChange::AssignsAny,
+        change => change.clone(),
+    };
+    of_table.map(change).collect()
 }
 
 /// The changes that make the statement the shard's own.

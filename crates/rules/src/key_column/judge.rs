@@ -353,6 +353,7 @@ mod tests {
                 column: "k".into(),
                 values: [value.clone()].into(),
                 writes,
+                changes: [].into(),
                 needs_visible: false,
             };
             judge(&column(described), &keys, &assumed).is_ok()
@@ -420,6 +421,7 @@ mod tests {
                 column: "k".into(),
                 values: values.into(),
                 writes: RowWrites::None,
+                changes: [].into(),
                 needs_visible: false,
             };
             assert_eq!(
