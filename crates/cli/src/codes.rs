@@ -211,6 +211,9 @@ const REFUSALS: &[CodeDoc] = &[
          Write the key in that form, or give the column another collation: `ALTER TABLE orders MODIFY tenant VARCHAR(20) COLLATE\n\
          utf8mb4_bin NOT NULL`. A table of the statement that lacks the column is refused too. Only the bundled proxy asks\n\
          servers for columns.\n\n\
+         A statement is refused too if foreign keys pass its change on to a key column: an UPDATE of a column that a key column\n\
+         refers to with ON UPDATE CASCADE, or a DELETE of rows whose children get NULL as their key. Their rows would stay on\n\
+         the shard of the old key. Declare the foreign key with RESTRICT, and change the rows of both tables yourself.\n\n\
          A key beyond ASCII is read only in a session whose character set is utf8mb4. Otherwise its bytes are another text\n\
          to the server. Write `SET NAMES utf8mb4` first, or use keys in ASCII.\n",
     ),

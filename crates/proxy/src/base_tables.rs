@@ -4,7 +4,10 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
-use shardwright_rules::key_column::{Comparison, Distinction, KeyColumn, KeyDoubt, KeysOfMap, judge};
+use shardwright_rules::key_column::{
+    Cascades, Comparison, Distinction, ForeignKeys, IndexedColumns, KeyColumn, KeyDoubt, KeysOfMap, PassedOn,
+    judge,
+};
 use shardwright_rules::{AssumedKey, AssumedTable, HostgroupId};
 use smallvec::SmallVec;
 
@@ -34,19 +37,30 @@ pub(crate) struct AskedFor<'a> {
 pub(crate) struct KnownColumn {
     pub(crate) column: KeyColumn,
     pub(crate) keys: KeysOfMap,
+    pub(crate) indexed: IndexedColumns,
+    /// `None` until a statement depends on them.
+    pub(crate) cascades: Option<Cascades>,
 }
 
 impl KnownColumn {
     /// Whether the column is what a statement takes it for.
     pub(crate) fn belief(&self, key: &AssumedKey) -> Belief {
-        match judge(&self.column, &self.keys, key) {
-            Ok(()) => Belief::True {
-                comparison: Some(self.column.comparison(&self.keys)),
-            },
-            Err(why) => Belief::False {
+        if let Err(why) = judge(&self.column, &self.keys, key) {
+            return Belief::False {
                 is_a: self.column.description.clone(),
                 why,
-            },
+            };
+        }
+        if self.indexed.may_pass_on(key) {
+            let Some(cascades) = &self.cascades else {
+                return Belief::Unknown;
+            };
+            if let Some(passed_on) = cascades.passed_on(&self.indexed, key) {
+                return Belief::PassedOn(passed_on);
+            }
+        }
+        Belief::True {
+            comparison: Some(self.column.comparison(&self.keys)),
         }
     }
 }
@@ -70,6 +84,8 @@ pub(crate) enum Belief {
         is_a: String,
         why: KeyDoubt,
     },
+    /// Foreign keys pass a change of the statement on to a key column.
+    PassedOn(PassedOn),
     /// The server must be asked.
     Unknown,
 }
@@ -83,6 +99,8 @@ pub(crate) struct BaseTables {
     era: Era,
     count: usize,
     known: FxHashMap<(HostgroupId, Arc<str>), TablesOfSchema>,
+    /// The foreign keys of schemas, and when they were asked for.
+    foreign_keys: FxHashMap<(HostgroupId, Arc<str>), (Arc<ForeignKeys>, Instant)>,
     /// Whether a server tells the keys of a map apart under a collation: that does not change with tables.
     distinctions: FxHashMap<(HostgroupId, Arc<str>, String), Distinction>,
 }
@@ -117,13 +135,13 @@ impl BaseTables {
     }
 
     /// Remembers a base table and its key column, unless something has changed since it was asked for. `era` is that of the
-    /// answer.
+    /// answer, `asked_at` the time of its oldest part.
     pub(crate) fn learn(
         &mut self,
         asked: &AskedFor<'_>,
         column: Option<KnownColumn>,
         era: Era,
-        now: Instant,
+        asked_at: Instant,
     ) {
         self.forget_before(era);
         if asked.era != era {
@@ -132,6 +150,7 @@ impl BaseTables {
         let AskedFor { hostgroup, table, .. } = *asked;
         if self.count >= MOST {
             self.known.clear();
+            self.foreign_keys.clear();
             self.count = 0;
         }
         let name = table.key.as_ref().map(|key| key.column.clone());
@@ -143,9 +162,35 @@ impl BaseTables {
         known.push(KnownTable {
             map: table.map.clone(),
             key: name.zip(column),
-            asked: now,
+            asked: asked_at,
         });
         self.count += 1;
+    }
+
+    /// The foreign keys of a schema, and when they were asked for.
+    pub(crate) fn foreign_keys(
+        &mut self,
+        era: Era,
+        of: &(HostgroupId, Arc<str>),
+        now: Instant,
+    ) -> Option<(Arc<ForeignKeys>, Instant)> {
+        self.forget_before(era);
+        let known = self.foreign_keys.get(of)?;
+        (now.duration_since(known.1) < KNOWN_FOR).then(|| known.clone())
+    }
+
+    /// Remembers the foreign keys of a schema that were asked for in the era `asked`, unless something has changed since.
+    pub(crate) fn learn_foreign_keys(
+        &mut self,
+        (asked, era): (Era, Era),
+        of: (HostgroupId, Arc<str>),
+        keys: Arc<ForeignKeys>,
+        now: Instant,
+    ) {
+        self.forget_before(era);
+        if asked == era {
+            self.foreign_keys.insert(of, (keys, now));
+        }
     }
 
     /// Whether a server tells the keys of a map apart under a collation, if it was asked.
@@ -164,6 +209,7 @@ impl BaseTables {
         }
         if self.era != era {
             self.known.clear();
+            self.foreign_keys.clear();
             self.count = 0;
             self.era = era;
         }

@@ -30,6 +30,7 @@ mod descriptors;
 mod entrance;
 mod event_loop;
 mod failpoint;
+mod foreign_key_question;
 mod half_open;
 mod hostgroup_members;
 #[cfg(feature = "in-process")]

@@ -3,10 +3,11 @@
 //! The connection may be in any sql_mode and in any character set, and its results may be converted: names go as literals of
 //! hexadecimal digits where they are not plain, and answers come as binary strings.
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use shardwright_rules::AssumedTable;
-use shardwright_rules::key_column::{DescribedColumn, sets_column};
+use shardwright_rules::key_column::{DescribedColumn, IndexedColumns, sets_column};
 use shardwright_sql::lex::reads_alike;
 use shardwright_wire::TextRows;
 
@@ -14,6 +15,8 @@ use shardwright_wire::TextRows;
 const TABLE: &[u8] = b"T";
 const COLUMN: &[u8] = b"C";
 const TRIGGER: &[u8] = b"B";
+const INDEXED: &[u8] = b"I";
+const BY_SERVER: &[u8] = b"S";
 /// A table whose columns hold what is stored in them.
 const BASE: &[u8] = b"B";
 
@@ -24,12 +27,19 @@ pub(crate) enum TableAnswer {
     Missing,
     /// It is a view, or something else that is no base table.
     NotABaseTable,
-    /// It is one, and this is its key column; `None` where it has none.
-    BaseTable(Option<Box<DescribedColumn>>),
+    /// It is one, and these are its columns; `None` where it has no key column.
+    BaseTable(Option<Box<DescribedTable>>),
 }
 
-/// The question: rows for the table, its key column, and triggers whose text has the column's name. The limit stands against
-/// the session's `sql_select_limit`.
+/// The columns of a table that a statement depends on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct DescribedTable {
+    pub(crate) key: DescribedColumn,
+    pub(crate) indexed: IndexedColumns,
+}
+
+/// The question: rows for the table, its key column, triggers that run before a row is stored or changed, columns of indexes, and
+/// columns that the server computes. The limit stands against the session's `sql_select_limit`.
 pub(crate) fn question(table: &AssumedTable) -> String {
     let (schema, name) = (literal(&table.schema), literal(&table.table));
     let nulls = |count: usize| ", NULL".repeat(count);
@@ -46,20 +56,26 @@ pub(crate) fn question(table: &AssumedTable) -> String {
             " UNION ALL SELECT X'43', CAST(DATA_TYPE AS BINARY), CAST(COLUMN_TYPE AS BINARY), CAST(EXTRA AS BINARY), \
              CAST(CHARACTER_SET_NAME AS BINARY), CAST(COLLATION_NAME AS BINARY), {}, {}, {}, {} FROM \
              information_schema.COLUMNS WHERE TABLE_SCHEMA = {schema} AND TABLE_NAME = {name} AND COLUMN_NAME = {column} \
-             UNION ALL SELECT X'42', CAST(ACTION_STATEMENT AS BINARY){} FROM information_schema.TRIGGERS WHERE \
-             EVENT_OBJECT_SCHEMA = {schema} AND EVENT_OBJECT_TABLE = {name} AND ACTION_TIMING = 'BEFORE' AND \
-             EVENT_MANIPULATION <> 'DELETE' AND LOCATE({column}, ACTION_STATEMENT) > 0",
+             UNION ALL SELECT X'42', CAST(ACTION_STATEMENT AS BINARY), CAST(EVENT_MANIPULATION AS BINARY){} FROM \
+             information_schema.TRIGGERS WHERE EVENT_OBJECT_SCHEMA = {schema} AND EVENT_OBJECT_TABLE = {name} AND ACTION_TIMING = \
+             'BEFORE' AND EVENT_MANIPULATION <> 'DELETE' \
+             UNION ALL SELECT X'49', CAST(COLUMN_NAME AS BINARY){nulls} FROM information_schema.STATISTICS WHERE TABLE_SCHEMA = \
+             {schema} AND TABLE_NAME = {name} \
+             UNION ALL SELECT X'53', CAST(COLUMN_NAME AS BINARY){nulls} FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = \
+             {schema} AND TABLE_NAME = {name} AND (EXTRA LIKE '%VIRTUAL%' OR EXTRA LIKE '%STORED%' OR EXTRA LIKE '%PERSISTENT%' OR \
+             EXTRA LIKE '%on update%')",
             number("CHARACTER_MAXIMUM_LENGTH"),
             number("CHARACTER_OCTET_LENGTH"),
             number("NUMERIC_PRECISION"),
             number("NUMERIC_SCALE"),
-            nulls(8)
+            nulls(7),
+            nulls = nulls(8)
         );
     }
-    question + " LIMIT 1000"
+    question + " LIMIT 100000"
 }
 
-fn literal(name: &str) -> String {
+pub(crate) fn literal(name: &str) -> String {
     if name.is_ascii() && reads_alike(name.as_bytes()) {
         return format!("'{}'", name.replace('\'', "''"));
     }
@@ -87,15 +103,10 @@ impl TableAnswer {
         }
         let text = |row: usize, at: usize| Some(String::from_utf8_lossy(value(row, at)?).into_owned());
         let number = |row: usize, at: usize| text(row, at)?.parse::<u64>().ok();
-        let sets = |row: usize| {
-            let body = value(row, 1).unwrap_or_default();
-            table
-                .key
-                .as_ref()
-                .is_some_and(|key| sets_column(body, &key.column))
-        };
-        let column = of(COLUMN).next().map(|row| {
-            Box::new(DescribedColumn {
+        let trigger_sets = |row: usize, column: &str| sets_column(value(row, 1).unwrap_or_default(), column);
+        let key_column = table.key.as_ref().map_or("", |key| &key.column);
+        let described = of(COLUMN).next().map(|row| {
+            let key = DescribedColumn {
                 data_type: text(row, 1).unwrap_or_default(),
                 column_type: text(row, 2).unwrap_or_default(),
                 extra: text(row, 3).unwrap_or_default(),
@@ -105,10 +116,20 @@ impl TableAnswer {
                 bytes: number(row, 7),
                 precision: number(row, 8).and_then(|n| n.try_into().ok()),
                 scale: number(row, 9).and_then(|n| n.try_into().ok()),
-                is_set_by_trigger: of(TRIGGER).any(sets),
+                is_set_by_trigger: of(TRIGGER).any(|row| trigger_sets(row, key_column)),
+            };
+            let all: BTreeSet<String> = of(INDEXED).filter_map(|row| text(row, 1)).collect();
+            let computed: Vec<String> = of(BY_SERVER).filter_map(|row| text(row, 1)).collect();
+            let is_by_server = |column: &str| {
+                let mut updates = of(TRIGGER).filter(|&row| value(row, 2) == Some(b"UPDATE"));
+                computed.iter().any(|other| other == column) || updates.any(|row| trigger_sets(row, column))
+            };
+            Box::new(DescribedTable {
+                key,
+                indexed: IndexedColumns::new(all, is_by_server),
             })
         });
-        Self::BaseTable(column)
+        Self::BaseTable(described)
     }
 }
 

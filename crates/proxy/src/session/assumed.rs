@@ -1,11 +1,14 @@
 //! What is taken for granted about a statement, and confirmed before it is sent: what its tables are, and how their key
 //! columns compare and store the statement's keys.
 
+use std::sync::Arc;
 use std::time::Instant;
 
-use shardwright_rules::key_column::{Distinction, KeyColumn, KeysOfMap, QuestionOfKeys};
+use shardwright_rules::key_column::{Distinction, ForeignKeys, KeyColumn, KeysOfMap, QuestionOfKeys};
 use shardwright_rules::refusal::{self, Refusal};
-use shardwright_rules::{AssumedTable, Body, ComparedValue, Encoding, HostgroupId, MapStep, NativeStep};
+use shardwright_rules::{
+    AssumedTable, Body, ComparedValue, Encoding, Finder, HostgroupId, MapStep, NativeStep,
+};
 use shardwright_sql::{Shape, StatementClass};
 use shardwright_wire::errors;
 
@@ -16,6 +19,7 @@ use super::holds::Holds;
 use super::routed::RoutedStatement;
 use crate::backend::BackendError;
 use crate::base_tables::{AskedFor, Belief, Era, KnownColumn};
+use crate::foreign_key_question;
 use crate::table_question::{TableAnswer, question};
 
 /// Asks for the character sets that statements are read in and converted to.
@@ -40,7 +44,7 @@ impl Session {
             .all(|table| match self.belief(held.hostgroup, table) {
                 Belief::True { comparison: None } => true,
                 Belief::True { comparison } => *comparisons.get_or_insert(comparison) == comparison,
-                Belief::False { .. } | Belief::Unknown => false,
+                Belief::False { .. } | Belief::PassedOn(_) | Belief::Unknown => false,
             })
     }
 
@@ -75,6 +79,9 @@ impl Session {
                 Belief::False { is_a, why } => {
                     let column = table.key.as_ref().map_or("", |key| &key.column);
                     return Err(refused(refusal::key_column(table, column, &is_a, &why)));
+                }
+                Belief::PassedOn(passed_on) => {
+                    return Err(refused(refusal::passed_on(table, &passed_on)));
                 }
             }
         }
@@ -124,16 +131,30 @@ impl Session {
             }
             TableAnswer::BaseTable(described) => described,
         };
-        let known = match (&table.key, described) {
+        let mut known = match (&table.key, described) {
             (None, _) => None,
             (Some(key), None) => return Err(refused(refusal::lacks_key_column(table, &key.column))),
             (Some(key), Some(described)) => {
-                let column = described.into_key_column();
+                let column = described.key.into_key_column();
                 let keys = self.keys_beside(held, table, &column).await;
                 let keys = keys.map_err(|error| CheckoutError::Fatal(error.for_client()))?;
-                Some((key, KnownColumn { column, keys }))
+                let known = KnownColumn {
+                    column,
+                    keys,
+                    indexed: described.indexed,
+                    cascades: None,
+                };
+                Some((key, known))
             }
         };
+        let mut asked_at = Instant::now();
+        if let Some((key, known)) = &mut known
+            && known.belief(key) == Belief::Unknown
+        {
+            let (foreign_keys, since) = self.foreign_keys(held, &table.schema).await?;
+            known.cascades = Some(foreign_keys.cascades(&table.table, &self.key_columns(&table.map)));
+            asked_at = since;
+        }
         let belief = known
             .as_ref()
             .map_or(Belief::True { comparison: None }, |(key, known)| {
@@ -146,8 +167,40 @@ impl Session {
         };
         let column = known.map(|(_, known)| known);
         let mut tables = self.worker.base_tables.borrow_mut();
-        tables.learn(&asked, column, self.era(), Instant::now());
+        tables.learn(&asked, column, self.era(), asked_at);
         Ok(belief)
+    }
+
+    /// The foreign keys of a schema, and when its server was asked for them.
+    async fn foreign_keys(
+        &self,
+        held: &mut Held,
+        schema: &Arc<str>,
+    ) -> Result<(Arc<ForeignKeys>, Instant), CheckoutError> {
+        let (era, now) = (self.era(), Instant::now());
+        let of = (held.hostgroup, schema.clone());
+        let known = self.worker.base_tables.borrow_mut().foreign_keys(era, &of, now);
+        if let Some(known) = known {
+            return Ok(known);
+        }
+        let question = foreign_key_question::question(schema);
+        let answer = held.backend.exchange_rows(question.as_bytes(), PATIENCE).await;
+        let answer = answer.map_err(|error| CheckoutError::Fatal(error.for_client()))?;
+        let rows = answer.map_err(CheckoutError::Refused)?;
+        let keys = Arc::new(foreign_key_question::foreign_keys(&rows));
+        let mut tables = self.worker.base_tables.borrow_mut();
+        tables.learn_foreign_keys((era, self.era()), of, keys.clone(), now);
+        Ok((keys, now))
+    }
+
+    /// The columns in which a map looks for its keys.
+    fn key_columns(&self, map: &str) -> Vec<&str> {
+        let finders = self.map(map).into_iter().flat_map(|step| &step.finders);
+        let columns = finders.filter_map(|finder| match finder {
+            Finder::Column { column, .. } => Some(&**column),
+            _ => None,
+        });
+        columns.collect()
     }
 
     /// The keys of a table's map beside its column; the server is asked whether it tells them apart if only it knows.

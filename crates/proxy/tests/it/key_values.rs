@@ -3,6 +3,7 @@
 //!
 //! `SHARDWRIGHT_KEY_VALUES=1000000` sets the number of statements; a failure prints the seed and the statements before it.
 
+mod cascades;
 mod layouts;
 mod statements;
 mod tables;

@@ -13,7 +13,12 @@ fn proxy(name: &'static str, tables: &str, change: impl Fn(&mut MapStep)) -> Tes
     proxy_of(server(), name, tables, change)
 }
 
-fn proxy_of(server: &MariaDb, name: &'static str, tables: &str, change: impl Fn(&mut MapStep)) -> TestProxy {
+pub(super) fn proxy_of(
+    server: &MariaDb,
+    name: &'static str,
+    tables: &str,
+    change: impl Fn(&mut MapStep),
+) -> TestProxy {
     for end in ["1", "2", "all"] {
         let schema = format!("{name}_{end}");
         server
