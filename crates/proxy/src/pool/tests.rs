@@ -48,7 +48,9 @@ impl Fixture {
         let (ours, theirs) = Stream::pair_of_tests();
         self.servers.push(theirs);
         let place = self.member.room.enter(&self.member.request(&key.user, false));
-        let slot = Slot::shared(counted, Rc::new(place.unwrap()));
+        let place = place.unwrap();
+        place.opened();
+        let slot = Slot::shared(counted, Rc::new(place));
         let member = self.member.clone();
         let mut backend = Box::new(Backend::for_tests(ours, member, slot, key, Scratch::new()));
         backend.serial = serial;
