@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use shardwright_testkit::{
     Authority, ClientOptions, CommandEnvironment, Flavour, MariaDb, Options, Pair, ProxyOptions,
-    ProxyProcess, TextRow,
+    ProxyProcess, ReservedPort, TextRow,
 };
 
 use crate::root;
@@ -238,8 +238,7 @@ fn unknown_user(server: &MariaDb) -> String {
         .expect("half of the names are asked as usual")
 }
 
-/// Applies the project of the environment, whose topology names a server by its `port`, and starts a proxy that listens as
-/// it says.
+/// Starts a proxy, and applies the project of the environment, whose topology names a server by its `port`.
 pub(crate) fn start_proxy(
     environment: &CommandEnvironment,
     server: &MariaDb,
@@ -248,15 +247,13 @@ pub(crate) fn start_proxy(
     let socket = environment.outside("p.sock");
     let mut options = ProxyOptions::new(environment.outside("data"));
     options.extra_args = extra_args;
-    let proxy = ProxyProcess::start(environment, options.clone()).unwrap();
-    let side = Side {
-        address: proxy.listen(),
-        socket: socket.clone(),
-    };
+    options.listens_as_configured = true;
+    let proxy = ProxyProcess::start(environment, options).unwrap();
+    let port = ReservedPort::new().unwrap();
     let variables = [
         ("port", server.port().to_string()),
         ("admin_port", proxy.admin().port().to_string()),
-        ("listen_port", proxy.listen().port().to_string()),
+        ("listen_port", port.number().to_string()),
         ("socket", socket.to_string_lossy().into_owned()),
     ];
     let variables = variables
@@ -264,10 +261,9 @@ pub(crate) fn start_proxy(
         .flat_map(|(name, value)| ["--var".to_owned(), format!("{name}={value}")]);
     let arguments = ["apply", "--auto-approve"].map(str::to_owned).into_iter();
     let _applied = environment.run(arguments.chain(variables)).unwrap().success();
-    // Ports of the command line are in the place of listeners: it starts again without one.
-    drop(proxy);
-    options.listens_as_configured = true;
-    let proxy = ProxyProcess::start(environment, options).unwrap();
-    assert_eq!(proxy.listen(), side.address);
+    let side = Side {
+        address: proxy.listen(),
+        socket,
+    };
     (proxy, side)
 }

@@ -79,10 +79,10 @@ fn an_admin_port_for_others_without_tls_is_a_warning() {
             "proxy",
             "--admin=0.0.0.0:0",
             "--data-dir=data",
-            "--listen=203.0.113.1:6033",
+            "--checks=203.0.113.1:6070",
         ];
         arguments.extend(more.iter().map(String::as_str));
-        // Nobody has the address of the listener, so the proxy ends.
+        // Nobody has the address of the checks, so the proxy ends.
         let ended = home.run(arguments).unwrap();
         assert_eq!(ended.code(), Some(1), "{}", ended.stderr);
         assert_eq!(ended.stderr.contains(warning), warns, "{}", ended.stderr);
