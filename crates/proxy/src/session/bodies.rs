@@ -55,8 +55,9 @@ fn block_end(text: &[u8], from: usize, mode: LexMode) -> usize {
     let mut tokens = Lexer::new(text, mode).significant().peekable();
     // Of each open block, whether it is the CASE of an expression, in which no statement begins.
     let mut open: Vec<bool> = Vec::new();
-    // Before its body, a statement has words of its own: `IF NOT EXISTS`, `FOR EACH ROW`.
+    // Before its body, a statement has words of its own: `IF NOT EXISTS` before its name, `FOR EACH ROW`.
     let mut is_head = from > 0;
+    let mut is_before_name = is_head;
     let mut is_start = !is_head;
     let (mut is_behind_end, mut is_behind_xa) = (false, false);
     while let Some(token) = tokens.next() {
@@ -66,7 +67,8 @@ fn block_end(text: &[u8], from: usize, mode: LexMode) -> usize {
         let mut is_of_head = || {
             let next = tokens.peek();
             next.is_some_and(|next| {
-                next.kind == TokenKind::LeftParen || is_any(next, &["NOT", "EXISTS", "EACH"])
+                let is_part = is_before_name && is_any(next, &["NOT", "EXISTS"]);
+                is_part || next.kind == TokenKind::LeftParen || is_any(next, &["EACH"])
             })
         };
         let ends = token.is_word(text, "END");
@@ -82,6 +84,7 @@ fn block_end(text: &[u8], from: usize, mode: LexMode) -> usize {
             open.push(token.is_word(text, "CASE") && !is_start && !is_head);
             is_head = false;
         }
+        is_before_name = false;
         is_start = token.kind == TokenKind::Semicolon
             || token.is_operator(text, ":")
             || (is_any(&token, &BEFORE_STATEMENTS) && !is_behind_end);
@@ -103,6 +106,10 @@ mod tests {
                 "; SELECT 2",
             ),
             ("CREATE PROCEDURE p() BEGIN SELECT 1; SELECT 2; END", "; CALL p()"),
+            (
+                "CREATE FUNCTION f(x INT) RETURNS INT IF NOT EXISTS (SELECT 1) THEN RETURN 1; ELSE RETURN 2; END IF",
+                "; SELECT f(1)",
+            ),
             (
                 "CREATE OR REPLACE FUNCTION f() RETURNS INT RETURN REPEAT('a', 2)",
                 "; SELECT f()",
