@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use shardwright_rules::key_column::{ForeignKey, ForeignKeys, RuleAction};
 use shardwright_wire::TextRows;
 
-use crate::table_question::literal;
+use crate::table_question::{IS_GENERATED, literal};
 
 /// Rows of an answer begin with what they tell of.
 const RULES: &[u8] = b"R";
@@ -41,7 +41,7 @@ pub(crate) fn question(schema: &str) -> String {
          UNION ALL SELECT X'4B', {pairs} FROM information_schema.KEY_COLUMN_USAGE WHERE TABLE_SCHEMA = {schema} AND \
          REFERENCED_TABLE_SCHEMA = {schema} \
          UNION ALL SELECT X'47', {generated}, NULL, NULL, NULL FROM information_schema.COLUMNS WHERE TABLE_SCHEMA = {schema} AND \
-         (EXTRA LIKE '%VIRTUAL%' OR EXTRA LIKE '%STORED%' OR EXTRA LIKE '%PERSISTENT%') LIMIT 10000000"
+         ({IS_GENERATED}) LIMIT 10000000"
     )
 }
 
