@@ -336,3 +336,29 @@ fn a_rule_that_the_user_may_not_see_counts_as_one_that_changes_rows() {
         .query_drop("UPDATE par SET name = 'us' WHERE region = 'eu'")
         .unwrap();
 }
+
+#[test]
+fn foreign_keys_are_seen_in_every_character_set() {
+    let proxy = regions(server(), "cascade_sets");
+    fill(&mut proxy.connect(Some("cascade_sets")));
+    for set in [
+        "SET NAMES koi8r",
+        "SET NAMES binary",
+        "SET NAMES utf8mb4 COLLATE utf8mb4_bin",
+        "SET collation_connection = latin1_bin",
+        "SET collation_connection = utf8mb4_unicode_ci, character_set_client = cp1251",
+    ] {
+        // What is known of tables ends with a change of one.
+        whole(&proxy, "cascade_sets_1")
+            .query_drop("CREATE OR REPLACE VIEW v AS SELECT 1 AS a")
+            .unwrap();
+        let mut client = proxy.connect(Some("cascade_sets"));
+        client.query_drop(set).unwrap();
+        let refused = client.query_drop("UPDATE par SET code = 'us' WHERE region = 'eu'");
+        let message = refused.unwrap_err().to_string();
+        assert!(message.contains("SW365: "), "{set}: {message}");
+        client
+            .query_drop("UPDATE par SET name = 'us' WHERE region = 'eu'")
+            .unwrap_or_else(|error| panic!("{set}: {error}"));
+    }
+}
