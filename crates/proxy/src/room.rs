@@ -2,8 +2,8 @@
 //!
 //! The idea: a server has one limit for everybody, so its connections are counted in one place for all workers, hostgroups and
 //! users. Three limits hold: that of the member (`max_connections` of the topology), that of the server, and that of an account. The
-//! last two are learned: a login asks for `@@max_connections`, the first before any other is tried, and a refusal (1040, 1203, 1226) says that what is open now is all that
-//! can be had. A limit that was learned from a refusal is tried again as long as somebody waits, one connection at a time.
+//! last two are learned: a login asks for `@@max_connections`, the first one before any other is tried, and a refusal (1040, 1203,
+//! 1226) says that what is open now is all that can be had. A limit that was learned from a refusal is tried again as long as somebody waits, one connection at a time.
 //!
 //! A tenth of the member's and of the server's limit is kept for statements that write, where the server takes writes. A few of the
 //! server's connections are left to others: monitors, KILL, people.

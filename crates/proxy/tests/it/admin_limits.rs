@@ -3,10 +3,10 @@
 use std::net::{Shutdown, TcpStream};
 
 use shardwright_testkit::eventually;
-use shardwright_wire::{BackendCredentials, ClientLogin, ClientSecret, ClientStep, Privacy};
+use shardwright_wire::{ClientLogin, ClientStep, Privacy};
 
-use crate::raw::{credentials, packet, send};
-use crate::support::{ADMIN_PASSWORD, PATIENCE, Setup, error, start, value};
+use crate::raw::{admin_credentials, packet, send};
+use crate::support::{PATIENCE, Setup, error, start, value};
 
 /// Never ends by itself.
 pub(crate) const ENDLESS: &str =
@@ -33,11 +33,7 @@ fn the_work_of_a_client_that_goes_ends() {
     let mut stream = TcpStream::connect(proxy.running().admin_address()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let greeting = ClientLogin::greeting(&packet(&mut stream).unwrap()).unwrap();
-    let admin = BackendCredentials {
-        user: "admin".into(),
-        secret: ClientSecret::password(ADMIN_PASSWORD.as_bytes()),
-        ..credentials()
-    };
+    let admin = admin_credentials();
     let (mut login, answer) = ClientLogin::start(&greeting, &admin, Privacy::Plain).unwrap();
     send(&mut stream, 1, &answer);
     let ready = login.on_payload(&packet(&mut stream).unwrap()).unwrap();

@@ -3,7 +3,6 @@
 use std::net::TcpStream;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use mysql::prelude::Queryable;
 use mysql::{ChangeUserOpts, Conn};
@@ -12,7 +11,7 @@ use shardwright_testkit::{ClientOptions, connect, text_rows};
 use shardwright_wire::{BackendCredentials, ClientLogin, ClientSecret, ClientStep, Privacy};
 
 use crate::raw::{credentials, packet, send};
-use crate::support::{PASSWORD, PATIENCE, Setup, TestProxy, error, observe, start, value};
+use crate::support::{PASSWORD, PATIENCE, Setup, TestProxy, error, mariadb, observe, start, value};
 
 const SECRET: &str = "account-canary-9b2e";
 /// SELECT PASSWORD('password')
@@ -124,26 +123,10 @@ fn a_look_shows_no_secret() {
 #[test]
 fn real_clients_log_in_and_a_hash_is_a_password() {
     let proxy = with_accounts();
-    let port = proxy.running().admin_address().port();
+    let to = proxy.running().admin_address();
     let run = |user: &str, password: &str| {
-        let output = Command::new("mariadb")
-            .args([
-                "--no-defaults",
-                "--batch",
-                "--skip-column-names",
-                "--protocol=TCP",
-                "--skip-ssl",
-            ])
-            .args([
-                "--host=127.0.0.1",
-                &format!("--port={port}"),
-                &format!("--user={user}"),
-            ])
-            .arg(format!("--password={password}"))
-            .args(["--execute", "SHARDWRIGHT REFUSE APP 'archive' FOR 1"])
-            .output()
-            .unwrap();
-        String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+        let sql = "SHARDWRIGHT REFUSE APP 'archive' FOR 1";
+        mariadb(to, (user, password), &["--skip-ssl"], sql)
     };
     assert_eq!(run("oncall", SECRET), "archive\t60\n");
     assert!(run("hashed", "password").contains("ERROR 1227"));

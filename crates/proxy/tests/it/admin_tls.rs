@@ -2,18 +2,19 @@
 
 use std::io::{Read, Write};
 use std::net::{IpAddr, SocketAddr, TcpStream};
-use std::process::Command;
 
 use mysql::prelude::Queryable;
 use mysql::{ChangeUserOpts, Conn, SslOpts};
 use rustls::{ClientConnection, StreamOwned};
 use shardwright_proxy::{Options, TlsFiles};
 use shardwright_testkit::{Authority, ClientOptions, Network, Pair, eventually};
-use shardwright_wire::{BackendCredentials, ClientLogin, ClientSecret, ClientStep, Privacy};
+use shardwright_wire::{ClientLogin, ClientStep, Privacy};
 
 use crate::admin_limits::ENDLESS;
-use crate::raw::{credentials, framed, packet};
-use crate::support::{ADMIN_PASSWORD, PATIENCE, Setup, TestProxy, apply, configuration, start, value};
+use crate::raw::{admin_credentials, credentials, framed, packet};
+use crate::support::{
+    ADMIN_PASSWORD, PATIENCE, Setup, TestProxy, apply, configuration, mariadb, start, value,
+};
 use crate::tls_of_clients::rustls_client;
 
 fn start_with(pair: &Pair, admin: SocketAddr) -> TestProxy {
@@ -46,22 +47,9 @@ fn connect(to: SocketAddr, authority: Option<&Authority>) -> mysql::Result<Conn>
     Conn::new(options.tcp(to).ssl_opts(tls))
 }
 
-/// What the `mariadb` command shows of the admin port.
-fn mariadb(to: SocketAddr, arguments: &[&str]) -> String {
-    let output = Command::new("mariadb")
-        .args([
-            "--no-defaults",
-            "--batch",
-            "--skip-column-names",
-            "--protocol=TCP",
-        ])
-        .args([format!("--host={}", to.ip()), format!("--port={}", to.port())])
-        .args(["--user=admin", &format!("--password={ADMIN_PASSWORD}")])
-        .args(arguments)
-        .args(["--execute", r"SELECT 1; \s"])
-        .output()
-        .unwrap();
-    String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+/// What the `mariadb` command shows of the admin port, and of its connection.
+fn ask(to: SocketAddr, arguments: &[&str]) -> String {
+    mariadb(to, ("admin", ADMIN_PASSWORD), arguments, r"SELECT 1; \s")
 }
 
 #[test]
@@ -100,16 +88,16 @@ fn administrators_log_in_with_and_without() {
     let ca = format!("--ssl-ca={}", authority.certificate().display());
     for version in ["TLSv1.2", "TLSv1.3"] {
         let version = format!("--tls-version={version}");
-        let shown = mariadb(address, &[&ca, "--ssl-verify-server-cert", &version]);
+        let shown = ask(address, &[&ca, "--ssl-verify-server-cert", &version]);
         assert!(
             shown.starts_with("1\n") && shown.contains("Cipher in use is"),
             "{shown}"
         );
     }
     let other = format!("--ssl-ca={}", stranger.certificate().display());
-    let shown = mariadb(address, &[&other, "--ssl-verify-server-cert"]);
+    let shown = ask(address, &[&other, "--ssl-verify-server-cert"]);
     assert!(shown.contains("ERROR 2026"), "{shown}");
-    let shown = mariadb(address, &["--skip-ssl"]);
+    let shown = ask(address, &["--skip-ssl"]);
     assert!(
         shown.starts_with("1\n") && shown.contains("Not in use"),
         "{shown}"
@@ -138,7 +126,7 @@ fn other_machines_log_in_with_tls_only() {
     assert_eq!(value(&mut inside, "SELECT 1"), "1");
     let near = SocketAddr::new(IpAddr::from([127, 0, 0, 1]), port);
     assert_eq!(value(&mut connect(near, None).unwrap(), "SELECT 1"), "1");
-    let shown = mariadb(address, &["--skip-ssl"]);
+    let shown = ask(address, &["--skip-ssl"]);
     assert!(shown.contains("ERROR 3159"), "{shown}");
 }
 
@@ -151,7 +139,7 @@ fn a_port_without_a_certificate_offers_none() {
         refused.to_string().contains("requires secure connection"),
         "{refused}"
     );
-    let shown = mariadb(address, &["--ssl"]);
+    let shown = ask(address, &["--ssl"]);
     assert!(
         shown.starts_with("1\n") && shown.contains("Not in use"),
         "{shown}"
@@ -179,11 +167,7 @@ fn inside(proxy: &TestProxy, authority: &Authority) -> StreamOwned<ClientConnect
     let mut stream = TcpStream::connect(proxy.running().admin_address()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
     let greeting = ClientLogin::greeting(&packet(&mut stream).unwrap()).unwrap();
-    let admin = BackendCredentials {
-        user: "admin".into(),
-        secret: ClientSecret::password(ADMIN_PASSWORD.as_bytes()),
-        ..credentials()
-    };
+    let admin = admin_credentials();
     let (mut login, answer) = ClientLogin::start(&greeting, &admin, Privacy::Tls).unwrap();
     let mut together = framed(1, &ClientLogin::tls_request(&greeting, &admin));
     tls.write_tls(&mut together).unwrap();

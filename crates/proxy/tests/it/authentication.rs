@@ -1,14 +1,13 @@
 //! Authentication of clients by every method, and with secrets that are hashes.
 
 use std::path::Path;
-use std::process::Command;
 
 use mysql::{Conn, SslOpts};
 use shardwright_proxy::TlsFiles;
 use shardwright_rules::SecretReference;
 use shardwright_testkit::{Authority, ClientOptions};
 
-use crate::support::{PASSWORD, Setup, TestProxy, USER, error, server, start, value};
+use crate::support::{PASSWORD, Setup, TestProxy, USER, error, mariadb, server, start, value};
 
 /// What `mysql.user` of a MySQL 8 has for `hashcat` (hashcat's example of mode 7401).
 pub(crate) const STORED: &str = "0x24412430303524F9CC98CE08892924F50A213B6BC571A2C11778C5\
@@ -58,30 +57,11 @@ fn connect_as(proxy: &TestProxy, user: &str, password: &str, tls: Option<&Author
 }
 
 /// What the `mariadb` command shows when it insists on a method.
-fn mariadb(proxy: &TestProxy, method: &str, password: &str, arguments: &[&str]) -> String {
-    let address = proxy.running().listen_address();
-    let output = Command::new("mariadb")
-        .args([
-            "--no-defaults",
-            "--batch",
-            "--skip-column-names",
-            "--protocol=TCP",
-            "--host=127.0.0.1",
-        ])
-        .args([&format!("--port={}", address.port()), &format!("--user={USER}")])
-        .args([
-            &format!("--password={password}"),
-            &format!("--default-auth={method}"),
-        ])
-        .args(arguments)
-        .args(["--execute", "SELECT 'in'"])
-        .output()
-        .unwrap();
-    let (out, err) = (
-        String::from_utf8_lossy(&output.stdout),
-        String::from_utf8_lossy(&output.stderr),
-    );
-    format!("{out}{err}")
+fn by_method(proxy: &TestProxy, method: &str, password: &str, arguments: &[&str]) -> String {
+    let method = format!("--default-auth={method}");
+    let arguments = [&[&*method], arguments].concat();
+    let to = proxy.running().listen_address();
+    mariadb(to, (USER, password), &arguments, "SELECT 'in'")
 }
 
 fn is_denied(result: &mysql::Result<Conn>) -> bool {
@@ -96,13 +76,13 @@ fn clients_bring_the_method_they_like() {
     for method in ["caching_sha2_password", "mysql_native_password"] {
         for arguments in [&["--skip-ssl"][..], &[&ca, "--ssl-verify-server-cert"]] {
             assert_eq!(
-                mariadb(&proxy, method, PASSWORD, arguments),
+                by_method(&proxy, method, PASSWORD, arguments),
                 "in\n",
                 "{method} {arguments:?}"
             );
-            let denied = mariadb(&proxy, method, "wrong", arguments);
+            let denied = by_method(&proxy, method, "wrong", arguments);
             assert!(denied.contains("ERROR 1045"), "{method} {arguments:?}: {denied}");
-            let denied = mariadb(&proxy, method, "", arguments);
+            let denied = by_method(&proxy, method, "", arguments);
             assert!(
                 denied.contains("using password: NO"),
                 "{method} {arguments:?}: {denied}"
@@ -111,7 +91,7 @@ fn clients_bring_the_method_they_like() {
     }
     // A method that the proxy does not speak is changed for one that it does.
     assert_eq!(
-        mariadb(&proxy, "client_ed25519", PASSWORD, &["--skip-ssl"]),
+        by_method(&proxy, "client_ed25519", PASSWORD, &["--skip-ssl"]),
         "in\n"
     );
 }
@@ -130,7 +110,7 @@ fn a_native_hash_in_place_of_the_password() {
     let mut client = connect(&proxy, PASSWORD, None).unwrap();
     assert_eq!(value(&mut client, "SELECT 1"), "1");
     let ca = format!("--ssl-ca={}", authority.certificate().display());
-    let sha2 = |arguments: &[&str]| mariadb(&proxy, "caching_sha2_password", PASSWORD, arguments);
+    let sha2 = |arguments: &[&str]| by_method(&proxy, "caching_sha2_password", PASSWORD, arguments);
     assert_eq!(sha2(&["--skip-ssl"]), "in\n", "changed to native");
     assert_eq!(sha2(&[&ca]), "in\n", "the password itself, inside TLS");
     assert_eq!(

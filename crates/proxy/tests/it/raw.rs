@@ -7,7 +7,7 @@ use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Privacy, write_packet,
 };
 
-use crate::support::{PASSWORD, PATIENCE, USER};
+use crate::support::{ADMIN_PASSWORD, PASSWORD, PATIENCE, USER};
 
 /// The next packet's payload; `None` when the other side has closed.
 pub(crate) fn packet(stream: &mut impl Read) -> Option<Vec<u8>> {
@@ -48,6 +48,15 @@ pub(crate) fn credentials() -> BackendCredentials {
         collation: 45,
         attributes: Vec::new(),
         allow_public_key_retrieval: true,
+    }
+}
+
+/// The administrator that tests log in as.
+pub(crate) fn admin_credentials() -> BackendCredentials {
+    BackendCredentials {
+        user: "admin".into(),
+        secret: ClientSecret::password(ADMIN_PASSWORD.as_bytes()),
+        ..credentials()
     }
 }
 

@@ -100,6 +100,17 @@ impl Load {
         [0, 1].map(|at| self.reads[at].load(Ordering::Relaxed))
     }
 
+    /// Does something while clients read.
+    fn under_way(&self, proxy: &TestProxy, slow: &str, does: impl FnOnce()) {
+        std::thread::scope(|scope| {
+            let _ends = Ends(&self.is_over);
+            for _ in 0..CLIENTS {
+                scope.spawn(|| self.run(proxy, slow));
+            }
+            does();
+        });
+    }
+
     /// The percentage that the second reader has of the next reads.
     fn percent_of_slow(&self, reads: u64) -> f64 {
         let [before, slow_before] = self.so_far();
@@ -146,11 +157,7 @@ fn a_reader_that_is_20_times_slower_gets_fewer_reads_until_it_recovers() {
     let proxy = start(&setup);
     let (load, port) = (Load::default(), readers.0[1].port());
     let slow = port.to_string();
-    std::thread::scope(|scope| {
-        let _ends = Ends(&load.is_over);
-        for _ in 0..CLIENTS {
-            scope.spawn(|| load.run(&proxy, &slow));
-        }
+    load.under_way(&proxy, &slow, || {
         let mut admin = proxy.admin();
         let equal = load.percent_of_slow(1000);
         assert!((40.0..60.0).contains(&equal), "{equal} %");
@@ -212,11 +219,7 @@ fn a_slow_reader_keeps_its_share_if_the_cluster_says_so() {
     let proxy = start(&setup);
     let (load, port) = (Load::default(), readers.0[1].port());
     let slow = port.to_string();
-    std::thread::scope(|scope| {
-        let _ends = Ends(&load.is_over);
-        for _ in 0..CLIENTS {
-            scope.spawn(|| load.run(&proxy, &slow));
-        }
+    load.under_way(&proxy, &slow, || {
         readers.slow_down(20.0);
         let mut admin = proxy.admin();
         eventually(PATIENCE, || share(&mut admin, port) == "5");

@@ -1,6 +1,8 @@
 //! A proxy in front of one real server that stands for two hostgroups, and what tests ask of them.
 
+use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::process::Command;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -293,6 +295,29 @@ impl TestProxy {
             ) == "0"
         });
     }
+}
+
+/// What the `mariadb` command shows, its errors too, when it logs in with a name and a password and runs `sql`.
+pub(crate) fn mariadb(
+    to: SocketAddr,
+    (user, password): (&str, &str),
+    arguments: &[&str],
+    sql: &str,
+) -> String {
+    let output = Command::new("mariadb")
+        .args([
+            "--no-defaults",
+            "--batch",
+            "--skip-column-names",
+            "--protocol=TCP",
+        ])
+        .args([format!("--host={}", to.ip()), format!("--port={}", to.port())])
+        .args([format!("--user={user}"), format!("--password={password}")])
+        .args(arguments)
+        .args(["--execute", sql])
+        .output()
+        .unwrap();
+    String::from_utf8_lossy(&[output.stdout, output.stderr].concat()).into_owned()
 }
 
 /// What an admin port serves: generation and fingerprint.

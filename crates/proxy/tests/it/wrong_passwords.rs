@@ -1,12 +1,11 @@
 //! Wrong passwords at both ports: slowed at the admin port, counted, and never in the way of others.
 
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use mysql::{Conn, OptsBuilder};
 use shardwright_testkit::ClientOptions;
 
-use crate::support::{ADMIN_PASSWORD, Setup, TestProxy, USER, start, value};
+use crate::support::{ADMIN_PASSWORD, Setup, TestProxy, USER, mariadb, start, value};
 
 fn total(proxy: &TestProxy, name: &str) -> String {
     let sql = format!("SELECT Variable_Value FROM stats_mysql_global WHERE Variable_Name = '{name}'");
@@ -14,33 +13,20 @@ fn total(proxy: &TestProxy, name: &str) -> String {
 }
 
 /// What the `mariadb` command shows of the admin port.
-fn mariadb(proxy: &TestProxy, password: &str) -> String {
-    let port = proxy.running().admin_address().port();
-    let output = Command::new("mariadb")
-        .args([
-            "--no-defaults",
-            "--batch",
-            "--skip-column-names",
-            "--protocol=TCP",
-            "--skip-ssl",
-        ])
-        .args(["--host=127.0.0.1", "--user=admin", &format!("--port={port}")])
-        .arg(format!("--password={password}"))
-        .args(["--execute", "SELECT 'in'"])
-        .output()
-        .unwrap();
-    String::from_utf8([output.stdout, output.stderr].concat()).unwrap()
+fn ask(proxy: &TestProxy, password: &str) -> String {
+    let to = proxy.running().admin_address();
+    mariadb(to, ("admin", password), &["--skip-ssl"], "SELECT 'in'")
 }
 
 #[test]
 fn the_admin_port_slows_the_address_they_come_from() {
     let proxy = start(&Setup::default());
     for _ in 0..4 {
-        let answer = mariadb(&proxy, "guess");
+        let answer = ask(&proxy, "guess");
         assert!(answer.contains("ERROR 1045"), "{answer}");
     }
     let began = Instant::now();
-    assert_eq!(mariadb(&proxy, ADMIN_PASSWORD), "in\n");
+    assert_eq!(ask(&proxy, ADMIN_PASSWORD), "in\n");
     assert!(began.elapsed() >= Duration::from_secs(1), "{:?}", began.elapsed());
     assert_eq!(total(&proxy, "Admin_Access_Denied_Wrong_Password"), "4");
     assert_eq!(total(&proxy, "Admin_Access_Denied_Waiting"), "0");
