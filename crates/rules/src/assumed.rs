@@ -41,6 +41,9 @@ pub struct AssumedKey {
     /// A NATURAL JOIN passes the key on, which leaves out an INVISIBLE column.
     #[serde(skip)]
     pub needs_visible: bool,
+    /// Values stand in a list of rows.
+    #[serde(skip)]
+    pub in_rows: bool,
 }
 
 /// A key value as the statement gives it to its server.

@@ -94,6 +94,8 @@ pub struct KeyUse {
     /// A NATURAL JOIN passes a key on. It compares only columns that are visible, so each of the tables must show the key
     /// column to it.
     pub needs_visible_key: bool,
+    /// Keys stand in a list of rows, as in `(k, c) IN ((1, 2), (3, 4))`.
+    pub in_rows: bool,
     /// What happens to rows that exist.
     pub changes: Vec<TableChange>,
 }

@@ -365,6 +365,7 @@ fn assumed(
         },
         changes: Arc::default(),
         needs_visible: using.needs_visible_key,
+        in_rows: using.in_rows,
     });
     let map: Arc<str> = step.map.as_str().into();
     let tables = using.tables.iter().flat_map(|named| {

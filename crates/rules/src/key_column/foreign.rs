@@ -293,6 +293,7 @@ mod tests {
             writes: RowWrites::Changes,
             changes: [change].into(),
             needs_visible: false,
+            in_rows: false,
         };
         let passed_on = keys
             .cascades("Par", &["Region"])

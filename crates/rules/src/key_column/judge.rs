@@ -34,13 +34,16 @@ pub fn judge(column: &KeyColumn, keys: &KeysOfMap, assumed: &AssumedKey) -> Resu
             "join with USING",
         );
     }
-    // In a list of numbers and texts, servers compare all of them as DOUBLE.
     let is_text = |value: &ComparedValue| matches!(value, ComparedValue::Text(_));
-    let has_texts = assumed.values.iter().any(is_text);
+    let texts = match assumed.values.iter().any(is_text) {
+        false => Texts::None,
+        true if assumed.in_rows || !assumed.values.iter().all(is_text) => Texts::Inexact,
+        true => Texts::Alone,
+    };
     for value in &*assumed.values {
         match keys.kind {
-            KeyKind::Integer => integer(column, keys, value, has_texts)?,
-            KeyKind::Text => text(column, keys, value)?,
+            KeyKind::Integer => integer(column, keys, value, texts)?,
+            KeyKind::Text => text(column, keys, value, texts)?,
         }
     }
     match assumed.writes {
@@ -53,17 +56,27 @@ pub fn judge(column: &KeyColumn, keys: &KeysOfMap, assumed: &AssumedKey) -> Resu
     }
 }
 
-/// A value of a map of integers; `has_texts`: the statement has one that is a text, this or another.
+/// The texts among the values of a statement.
+#[derive(Clone, Copy, PartialEq)]
+enum Texts {
+    None,
+    /// All values are texts. One is made a number once, if the column has numbers.
+    Alone,
+    /// A text stands beside numbers, or in a list of rows: servers compare with all of them as DOUBLE.
+    Inexact,
+}
+
+/// A value of a map of integers.
 fn integer(
     column: &KeyColumn,
     keys: &KeysOfMap,
     value: &ComparedValue,
-    has_texts: bool,
+    texts: Texts,
 ) -> Result<(), KeyDoubt> {
-    let (number, is_text) = match value {
-        ComparedValue::Integer(n) => (*n, false),
+    let number = match value {
+        ComparedValue::Integer(n) => *n,
         ComparedValue::Text(text) => match canonical(text) {
-            Some(n) => (n, true),
+            Some(n) => n,
             None => {
                 return doubt(
                     format!("{value} is no integer as the map writes it"),
@@ -74,15 +87,17 @@ fn integer(
     };
     let is_exact = |bound: i128| number.abs() < bound;
     match &column.kind {
-        ColumnKind::Integer { .. } if is_text == has_texts || is_exact(EXACT) => Ok(()),
-        ColumnKind::Decimal { .. } if !has_texts || is_exact(EXACT) => Ok(()),
+        ColumnKind::Integer { .. } if texts != Texts::Inexact || is_exact(EXACT) => Ok(()),
+        ColumnKind::Decimal { .. } if texts == Texts::None || is_exact(EXACT) => Ok(()),
         ColumnKind::Integer { .. } | ColumnKind::Decimal { .. } => doubt(
-            "a text, and a number beside one, is compared with it inexactly",
+            "a text in a list of rows, and a number beside a text, is compared with it inexactly",
             "write all numbers without quotes",
         ),
         ColumnKind::Float { exact } if is_exact(*exact) => Ok(()),
         // In a list, too, such a string is read as another text, which counts as some number.
-        ColumnKind::Text { charset, .. } if has_texts && !is_in_ascii_bytes(charset, &number.to_string()) => {
+        ColumnKind::Text { charset, .. }
+            if texts != Texts::None && !is_in_ascii_bytes(charset, &number.to_string()) =>
+        {
             of_other_bytes(charset, &number.to_string())
         }
         // Rows that are no integers as the map writes them were refused, so only integers can be equal.
@@ -99,7 +114,7 @@ fn integer(
 }
 
 /// A value of a map of texts.
-fn text(column: &KeyColumn, keys: &KeysOfMap, value: &ComparedValue) -> Result<(), KeyDoubt> {
+fn text(column: &KeyColumn, keys: &KeysOfMap, value: &ComparedValue, texts: Texts) -> Result<(), KeyDoubt> {
     let text = match value {
         ComparedValue::Text(text) => text,
         ComparedValue::Integer(_) => {
@@ -110,7 +125,7 @@ fn text(column: &KeyColumn, keys: &KeysOfMap, value: &ComparedValue) -> Result<(
         }
     };
     match &column.kind {
-        ColumnKind::Integer { .. } => number(keys, text, None),
+        ColumnKind::Integer { .. } => number(keys, text, (texts == Texts::Inexact).then_some(EXACT)),
         ColumnKind::Decimal { .. } => number(keys, text, Some(EXACT)),
         ColumnKind::Text {
             charset, equality, ..
@@ -307,181 +322,4 @@ fn has_capitals(text: &str) -> bool {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::key_column::DescribedColumn;
-
-    fn column(described: &str) -> KeyColumn {
-        let (column_type, rest) = described.split_once('|').unwrap_or((described, ""));
-        let (collation, extra) = rest.split_once('|').unwrap_or((rest, ""));
-        let data_type = column_type.split(['(', ' ']).next().unwrap();
-        let length = column_type
-            .split(['(', ')'])
-            .nth(1)
-            .and_then(|length| length.parse::<u64>().ok());
-        let numbers: Vec<u32> = column_type
-            .split(['(', ',', ')'])
-            .filter_map(|number| number.parse().ok())
-            .collect();
-        DescribedColumn {
-            data_type: data_type.to_owned(),
-            column_type: column_type.to_owned(),
-            extra: extra.to_owned(),
-            charset: collation.split_once('_').map(|(charset, _)| charset.to_owned()),
-            collation: (!collation.is_empty()).then(|| collation.to_owned()),
-            chars: length,
-            bytes: length.map(|length| length * 4),
-            precision: numbers.first().copied(),
-            scale: numbers.get(1).copied(),
-            is_set_by_trigger: false,
-        }
-        .into_key_column()
-    }
-
-    const OPEN: bool = true;
-    const LISTED: bool = false;
-
-    /// Whether a value is read, and stored; in a column as `type|collation|extra`.
-    fn read(kind: KeyKind, is_open: bool, described: &str, value: &ComparedValue) -> (bool, bool) {
-        let keys = KeysOfMap {
-            kind,
-            is_open,
-            distinction: Distinction::Clear,
-        };
-        let judged = |writes| {
-            let assumed = AssumedKey {
-                column: "k".into(),
-                values: [value.clone()].into(),
-                writes,
-                changes: [].into(),
-                needs_visible: false,
-            };
-            judge(&column(described), &keys, &assumed).is_ok()
-        };
-        (judged(RowWrites::None), judged(RowWrites::New))
-    }
-
-    #[test]
-    fn integers_are_read_where_equal_is_equal() {
-        let n = ComparedValue::Integer;
-        let text = |text: &str| ComparedValue::Text(text.to_owned());
-        let beyond = i128::from(i64::MAX);
-        for (is_open, described, value, expected) in [
-            (OPEN, "int", n(7), (true, true)),
-            (OPEN, "int", n(3_000_000_000), (true, false)),
-            (OPEN, "int unsigned", n(3_000_000_000), (true, true)),
-            (OPEN, "int(4) unsigned zerofill", n(-1), (true, false)),
-            (OPEN, "bigint", n(beyond), (true, true)),
-            (OPEN, "bigint", text("7"), (true, true)),
-            (OPEN, "bigint", text("07"), (false, false)),
-            (OPEN, "bigint||auto_increment", n(0), (true, false)),
-            (OPEN, "bigint||STORED GENERATED", n(1), (true, false)),
-            (OPEN, "bigint||DEFAULT_GENERATED", n(1), (true, true)),
-            (OPEN, "decimal(20,0)", n(beyond), (true, true)),
-            (OPEN, "decimal(5,2)", n(1000), (true, false)),
-            (OPEN, "decimal(20,0)", text("9007199254740993"), (false, false)),
-            (OPEN, "bigint", text("9007199254740993"), (true, true)),
-            (OPEN, "float", n((1 << 24) - 1), (true, true)),
-            (OPEN, "float", n(1 << 24), (false, false)),
-            (OPEN, "double", n((1 << 53) - 1), (true, true)),
-            (OPEN, "varchar(20)|utf8mb4_bin", n(7), (false, false)),
-            (LISTED, "varchar(20)|utf8mb4_bin", n(7), (true, true)),
-            (LISTED, "varchar(2)|utf8mb4_bin", n(700), (true, false)),
-            (LISTED, "varchar(20)|utf16_bin", n(7), (true, true)),
-            (LISTED, "varchar(20)|utf16_bin", text("7"), (false, false)),
-            (LISTED, "varchar(20)|utf8mb4_bin", n(beyond), (false, false)),
-            (OPEN, "date", n(20_260_102), (false, false)),
-            (OPEN, "year", n(1), (false, false)),
-            (OPEN, "bit(8)", n(1), (false, false)),
-            (OPEN, "enum('1','2')|utf8mb4_bin", n(1), (false, false)),
-            (OPEN, "json", n(1), (false, false)),
-        ] {
-            let found = read(KeyKind::Integer, is_open, described, &value);
-            assert_eq!(found, expected, "{described} {value}");
-        }
-    }
-
-    #[test]
-    fn a_number_beside_a_text_is_read_where_it_is_exact() {
-        let keys = KeysOfMap {
-            kind: KeyKind::Integer,
-            is_open: OPEN,
-            distinction: Distinction::Clear,
-        };
-        for (described, number, expected) in [
-            ("decimal(20,0)", 1 << 53, false),
-            ("bigint", 1 << 53, false),
-            ("bigint", (1 << 53) - 1, true),
-        ] {
-            let values = [
-                ComparedValue::Integer(number),
-                ComparedValue::Text("2".to_owned()),
-            ];
-            let assumed = AssumedKey {
-                column: "k".into(),
-                values: values.into(),
-                writes: RowWrites::None,
-                changes: [].into(),
-                needs_visible: false,
-            };
-            assert_eq!(
-                judge(&column(described), &keys, &assumed).is_ok(),
-                expected,
-                "{described}"
-            );
-        }
-    }
-
-    #[test]
-    fn texts_are_read_where_equal_is_equal() {
-        for (is_open, described, text, expected) in [
-            (OPEN, "varchar(20)|utf8mb4_bin", "É", (true, true)),
-            (OPEN, "varchar(20)|utf8mb4_bin", "a ", (false, false)),
-            (OPEN, "varchar(20)|utf8mb4_0900_bin", "a ", (true, true)),
-            (OPEN, "char(20)|utf8mb4_nopad_bin", "a ", (true, false)),
-            (OPEN, "varchar(2)|utf8mb4_bin", "abc", (true, false)),
-            (OPEN, "varchar(20)|latin1_bin", "é", (true, true)),
-            (OPEN, "varchar(20)|latin1_bin", "€", (true, false)),
-            (OPEN, "varchar(20)|utf8mb3_bin", "😀", (false, false)),
-            (OPEN, "varchar(20)|utf8mb4_general_ci", "a-1_b", (true, true)),
-            (OPEN, "varchar(20)|utf8mb4_general_ci", "A", (false, false)),
-            (OPEN, "varchar(20)|utf8mb4_general_ci", "é", (false, false)),
-            (OPEN, "varchar(20)|utf8mb4_general_ci", "a\u{1}", (false, false)),
-            (OPEN, "varchar(20)|utf8mb4_0900_ai_ci", "a ", (true, true)),
-            (OPEN, "varchar(20)|utf8mb4_0900_as_cs", "A", (true, true)),
-            (OPEN, "varchar(20)|utf8mb4_lithuanian_ci", "a", (false, false)),
-            (OPEN, "varchar(20)|utf8mb4_lt_0900_ai_ci", "a", (false, false)),
-            (LISTED, "varchar(20)|utf8mb4_lithuanian_ci", "a", (true, true)),
-            (LISTED, "varchar(20)|utf8mb4_general_ci", "É", (true, true)),
-            (LISTED, "varchar(20)|utf16le_general_ci", "a", (false, false)),
-            (LISTED, "varchar(20)|swe7_bin", "a-1", (true, false)),
-            (LISTED, "varchar(20)|swe7_bin", "[", (false, false)),
-            (LISTED, "enum('eu','us')|ucs2_general_ci", "eu", (false, false)),
-            (OPEN, "int", "7", (true, true)),
-            (OPEN, "int", "07", (false, false)),
-            (OPEN, "int", "-0", (false, false)),
-            (OPEN, "int", "eu", (false, false)),
-            (LISTED, "int", "07", (true, true)),
-            (LISTED, "int", "eu", (false, false)),
-            (OPEN, "varbinary(4)", "É", (true, true)),
-            (OPEN, "binary(4)", "abc", (true, false)),
-            (OPEN, "enum('eu','us')|utf8mb4_general_ci", "eu", (true, true)),
-            (OPEN, "enum('eu','us')|utf8mb4_general_ci", "1", (true, false)),
-            (OPEN, "uuid", "123e4567-e89b-12d3-a456-426614174000", (true, true)),
-            (
-                OPEN,
-                "uuid",
-                "123E4567-e89b-12d3-a456-426614174000",
-                (false, false),
-            ),
-            (OPEN, "date", "2026-01-02", (false, false)),
-            (OPEN, "set('eu')|utf8mb4_bin", "eu", (false, false)),
-        ] {
-            let value = ComparedValue::Text(text.to_owned());
-            let found = read(KeyKind::Text, is_open, described, &value);
-            assert_eq!(found, expected, "{described} {text}");
-        }
-        let number = ComparedValue::Integer(0);
-        assert!(!read(KeyKind::Text, LISTED, "varchar(20)|utf8mb4_bin", &number).0);
-    }
-}
+mod tests;

@@ -188,6 +188,7 @@ fn concluded(
         false => Vec::new(),
     };
     let mut values = DistinctLiterals::default();
+    let in_rows = finding.pins.iter().any(|pin| pin.in_rows);
     values.extend(finding.pins.into_iter().flat_map(|pin| pin.literals));
     let mut tables: Vec<String> = finding
         .logical_tables
@@ -202,6 +203,7 @@ fn concluded(
         neutralised,
         tables,
         needs_visible_key: finding.natural,
+        in_rows,
         changes: finding.changes,
     }))
 }

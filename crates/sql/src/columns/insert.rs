@@ -102,6 +102,7 @@ fn new_rows(
         neutralised,
         tables: vec![target.name().to_owned()],
         needs_visible_key: false,
+        in_rows: false,
         changes: changes::of_new_rows(reading, target.name(), at)?,
     }))
 }
@@ -234,6 +235,7 @@ fn assigned_row(
         neutralised,
         tables: vec![target.name().to_owned()],
         needs_visible_key: false,
+        in_rows: false,
         changes: changes::of_new_rows(reading, target.name(), end)?,
     }))
 }
@@ -292,6 +294,7 @@ fn rows_of_query(
         return Err(elsewhere());
     }
     let mut read = DistinctLiterals::default();
+    let in_rows = finding.pins.iter().any(|pin| pin.in_rows);
     read.extend(finding.pins.into_iter().flat_map(|pin| pin.literals));
     match written {
         Some(Projected::Key) if !read.is_empty() => {}
@@ -313,6 +316,7 @@ fn rows_of_query(
         neutralised: Vec::new(),
         tables,
         needs_visible_key: finding.natural,
+        in_rows,
         changes,
     }))
 }

@@ -41,6 +41,8 @@ pub(super) struct Pin {
     pub(super) literals: Vec<KeyLiteral>,
     /// The names of the column, from the column back to its schema.
     pub(super) names: Vec<String>,
+    /// It stands in a list of rows.
+    pub(super) in_rows: bool,
 }
 
 impl Pin {
@@ -149,6 +151,7 @@ pub(super) fn predicate_of(reading: &Reading<'_>, part: Range<usize>, key: &str)
         },
     };
     let place = place_of(&comparison.columns, comparison.values);
+    let in_rows = comparison.columns.len() > 1 && comparison.values > 1;
     let column = comparison.columns.into_iter().nth(comparison.key)?;
     let is_pin = comparison.end == part.end && is_key(&column);
     let span = Span {
@@ -161,6 +164,7 @@ pub(super) fn predicate_of(reading: &Reading<'_>, part: Range<usize>, key: &str)
             span,
             literals: comparison.literals,
             names: column.0,
+            in_rows,
         }),
     })
 }
