@@ -116,7 +116,7 @@ const KEPT: [(&str, Kept); 26] = [
         "mysql-interfaces",
         Kept {
             why: "the section `listeners` sets the ports, and rules refer to it",
-            instead: "write `listeners: {rw: {port: 6033}}`",
+            instead: "write `listeners: {rw: {port: 6033, address: 0.0.0.0}}`",
         },
     ),
     ("mysql-firewall_whitelist_enabled", FIREWALL),

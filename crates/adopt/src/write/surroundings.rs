@@ -7,9 +7,6 @@ use super::users::secret;
 use crate::draft::{Draft, MonitorDraft};
 use crate::yaml::{Field, Yaml};
 
-/// What a listener without an address binds.
-const EVERY_ADDRESS: &str = "0.0.0.0";
-
 pub(super) fn sections(draft: &Draft) -> Vec<Field> {
     let mut sections = vec![Field::new(
         "listeners",
@@ -32,10 +29,7 @@ fn listener(listener: &Listener) -> Field {
         true => Yaml::map([("socket", Some(Yaml::text(&listener.bind)))]),
         false => Yaml::map([
             ("port", Some(Yaml::number(listener.port))),
-            (
-                "address",
-                (listener.bind != EVERY_ADDRESS).then(|| Yaml::text(&listener.bind)),
-            ),
+            ("address", Some(Yaml::text(&listener.bind))),
             (
                 "proxy_protocol",
                 (!listener.proxy_protocol.is_empty()).then(|| Yaml::texts(&listener.proxy_protocol)),

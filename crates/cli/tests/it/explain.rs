@@ -39,7 +39,7 @@ query_rules:
   blocked:
     rules:
       - {rule_id: 100, digest: "0x4D7DCFF87DD1A927", error_msg: "not now", apply: 1}
-listeners: {main: {port: 6033}}
+listeners: {main: {port: 6033, address: 0.0.0.0}}
 "#,
         )
         .unwrap();

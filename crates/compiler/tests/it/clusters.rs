@@ -300,7 +300,7 @@ fn heartbeats_are_a_variable_of_proxysql() {
 fn what_proxysql_reads_at_its_start_is_saved_before_it_is_loaded() {
     let topology = "
 listeners:
-  rw: {port: 6033}
+  rw: {port: 6033, address: 0.0.0.0}
   ro: {port: 6034, address: '::1'}
 monitor: {user: watcher, password: {file: secrets/watcher}}
 engine_settings:
@@ -351,8 +351,8 @@ engine_settings:
 fn sockets_and_trusted_networks_of_listeners() {
     let topology = "
 listeners:
-  rw: {port: 6033, proxy_protocol: [10.0.0.0/24, 192.0.2.7]}
-  ro: {port: 6034, proxy_protocol: [10.0.0.0/24, 192.0.2.7]}
+  rw: {port: 6033, address: 0.0.0.0, proxy_protocol: [10.0.0.0/24, 192.0.2.7]}
+  ro: {port: 6034, address: 0.0.0.0, proxy_protocol: [10.0.0.0/24, 192.0.2.7]}
   local: {socket: /run/sw/rw.sock, mode: '0660'}
 ";
     let script = script(topology);
@@ -369,7 +369,8 @@ listeners:
     info SW322: on proxysql-2.7, everybody may connect to a unix socket: `mode` has no effect
     ");
     insta::assert_snapshot!(told(topology, EngineId::Bundled), @"");
-    let differ = topology.replace("6034, proxy_protocol: [10.0.0.0/24, 192.0.2.7]", "6034");
+    let of_one = "6034, address: 0.0.0.0, proxy_protocol: [10.0.0.0/24, 192.0.2.7]";
+    let differ = topology.replace(of_one, "6034, address: 0.0.0.0");
     insta::assert_snapshot!(told(&differ, EngineId::Proxysql27), @"
     error SW320: proxysql-2.7 trusts the same networks on every port: `proxy_protocol` must be that of `rw`
     info SW322: on proxysql-2.7, ports are opened at start: a change takes effect after a restart
@@ -385,8 +386,8 @@ fn a_policy_for_some_listeners() {
     let topology = format!(
         "{}
 listeners:
-  rw: {{port: 6033}}
-  ro: {{port: 6034}}
+  rw: {{port: 6033, address: 0.0.0.0}}
+  ro: {{port: 6034, address: 0.0.0.0}}
   local: {{socket: {path}}}
 read_write_policies:
   read_port: {{applies_to: {{except_listeners: [rw]}}, reads: {{all: true}}}}
@@ -421,8 +422,8 @@ fn a_policy_for_one_listener() {
     let topology = format!(
         "{}
 listeners:
-  rw: {{port: 6033}}
-  ro: {{port: 6034}}
+  rw: {{port: 6033, address: 0.0.0.0}}
+  ro: {{port: 6034, address: 0.0.0.0}}
 read_write_policies:
   read_port: {{applies_to: {{listeners: [ro]}}, reads: {{all: true}}}}
 ",

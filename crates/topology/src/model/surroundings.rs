@@ -11,7 +11,7 @@ pub struct Listener {
     pub name: Arc<str>,
     /// Where it was written.
     pub origin: OriginId,
-    /// The address that is bound, `0.0.0.0` where not said; or the path of a unix socket.
+    /// The address that is bound, or the path of a unix socket.
     pub address: Arc<str>,
     /// TCP port; `None` for a unix socket. No two listeners share a port or a path.
     pub port: Option<u16>,

@@ -10,7 +10,7 @@ use shardwright_diagnostics::{Diagnostic, Span};
 use self::listener::{ADDRESS, MODE, PORT, PROXY_PROTOCOL, SOCKET};
 use super::object::Object;
 use super::{Defined, instances};
-use crate::codes::{BAD_VALUE, DEFINED_TWICE, NOT_TOGETHER};
+use crate::codes::{BAD_VALUE, DEFINED_TWICE, MISSING_KEY, NOT_TOGETHER};
 use crate::fields::{AnyField, object};
 use crate::model::Listener;
 use crate::tree::context::Context;
@@ -23,12 +23,12 @@ object! {
     pub(crate) mod listener = "A port or a unix socket that clients connect to.";
     PORT: Int<u16> = int("port", "The TCP port; each listener needs a different one.", 1, 65_535)
         .page("A listener has `port` or `socket`.");
-    ADDRESS: Or<Text> = filled(
+    ADDRESS: Text = filled(
         "address",
-        "The address to bind; 0.0.0.0, which is all of IPv4, by default.",
+        "The address to bind: 127.0.0.1 is this machine alone, 0.0.0.0 all of IPv4, `::` everything.",
     )
-    .or("0.0.0.0")
-    .page("An IP address.");
+    .examples(r#"["127.0.0.1", "0.0.0.0"]"#)
+    .page("An IP address. Each listener with a `port` needs one.");
     SOCKET: Text = filled("socket", "The path of a unix socket, in the place of a port.")
         .examples(r#"["/run/shardwright/rw.sock"]"#)
         .page("An absolute path of at most 90 bytes.");
@@ -85,7 +85,7 @@ fn listener(
         }
         (_, true) => {
             let path = path(object, context);
-            (path.clone()?, None, path.map(ListenerPlace::Socket))
+            (path.clone(), None, path.map(ListenerPlace::Socket))
         }
     };
     let (excluded, why): (&[&dyn AnyField], _) = match object.has(&SOCKET) {
@@ -105,7 +105,7 @@ fn listener(
     Some(Listener {
         name: object.name.clone(),
         origin: object.origin,
-        address,
+        address: address?,
         port,
         mode: mode(object, context),
         proxy_protocol: networks(object, context),
@@ -136,15 +136,23 @@ fn only_one(
     places.entry(place).or_insert(span);
 }
 
-fn ip_address(object: &Object<'_, '_>, context: &mut Context<'_>) -> Arc<str> {
-    let address = object.get(&ADDRESS, context);
+/// Who can connect is decided by whoever writes the listener. There is no address that is right where nothing is said.
+fn ip_address(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {
+    if !object.has(&ADDRESS) {
+        let diagnostic = Diagnostic::error(MISSING_KEY, "missing key `address`")
+            .at(object.key, "")
+            .help("write `address: 127.0.0.1` for this machine alone, or `address: 0.0.0.0` for all of IPv4");
+        object.push(diagnostic, context);
+    }
+    let address: Arc<str> = object.get(&ADDRESS, context)?;
     if address.parse::<IpAddr>().is_err() {
         let diagnostic = Diagnostic::error(BAD_VALUE, format!("expected an IP address, found `{address}`"))
             .at(object.span(&ADDRESS), "")
             .help("write the port under `port`, and a path under `socket`");
         object.push(diagnostic, context);
+        return None;
     }
-    address
+    Some(address)
 }
 
 fn path(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {

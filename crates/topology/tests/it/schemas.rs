@@ -178,7 +178,7 @@ fn sample() -> (Value, Value) {
         "mirrors": {"m": {"match": {"users": ["app"]}, "to": {"cluster": "two"}}},
         "pooling": {"exceptions": {"e": {"match": {"users": ["app"]}, "multiplex": "never", "reason": "r"}}},
         "firewall": {"app": {"mode": "detecting", "allow": {"statements": "SELECT 1"}}},
-        "listeners": {"l": {"port": 3307}},
+        "listeners": {"l": {"port": 3307, "address": "127.0.0.1"}},
         "moves": {"m/a": {"from": "one", "to": "two", "ready": {"command": ["true"]}, "open_transactions": {}}},
     });
     let project = json!({

@@ -76,7 +76,7 @@ clusters:
 #[test]
 fn a_test_names_the_listener_of_its_session() {
     insta::assert_snapshot!(listed(r#"
-listeners: {reports: {port: 3307}}
+listeners: {reports: {port: 3307, address: 0.0.0.0}}
 session: {listener: reports}
 "#), @"
     + 2:13 reports = listeners.reports

@@ -218,7 +218,7 @@ firewall:
 engine_settings:
   proxysql: {mysql-threads: 3, mysql-wait_timeout: 60000, mysql-init_connect: "SET @a=1", mysql-verbose_query_error: true, admin-web_verbosity: 1}
 monitor: {user: watcher, password: {env: MONITOR}}
-listeners: {rw: {port: 16133, proxy_protocol: [10.0.0.0/8]}}
+listeners: {rw: {port: 16133, address: 0.0.0.0, proxy_protocol: [10.0.0.0/8]}}
 caches:
   rates: {match: {digest: ["0x4D7DCFF87DD1A927"]}, ttl: 2s, reason: changes hourly}
 throttles:
