@@ -9,6 +9,7 @@ use std::time::Duration;
 use shardwright_compiler::Lock;
 use shardwright_plan::{
     Meaning, Observed, Plan, ShardMove, Staged, Target, TargetError, TargetPlan, Unreachable, safety,
+    too_many_connections,
 };
 use shardwright_rules::{Address, Configuration, EngineId};
 use shardwright_secrets::Secret;
@@ -295,6 +296,7 @@ pub(crate) fn plan(
     let (targets, observations) = observing.end();
     *live = targets;
     let mut parts = Vec::with_capacity(live.len());
+    let mut limits = Vec::new();
     for (live, observation) in live.iter_mut().zip(observations) {
         let engine = live.engine;
         let (_, built, analysed) = builds
@@ -317,6 +319,7 @@ pub(crate) fn plan(
             Err(error) => return Err(unreachable(&error)),
         };
         refused.extend(of_another(target.name(), observed.project.as_deref(), project));
+        limits.extend_from_slice(&observed.server_limits);
         let desired = &built.configuration;
         let assessment = target
             .assess(&observed, desired)
@@ -340,10 +343,24 @@ pub(crate) fn plan(
             "check the targets in shardwright.yaml; --take-over makes them this project's and replaces what they run",
         ));
     }
+    let crowded = too_many_connections(&on_all_targets(opened, &builds), &limits);
+    for (part, _) in &mut parts {
+        part.hazards.extend_from_slice(&crowded);
+    }
     let environment = opened.environment.clone();
     let meaning = of_parts.together();
     let plan = Plan::new(environment, clock::now(), expiry(opened), meaning, parts);
     Ok(plan.with_moves(moves(opened)).leaving_out(left_out(&away, ui)))
+}
+
+/// What each target of the project would run, selected or not, as far as it was built.
+fn on_all_targets(opened: &Opened, builds: &[(EngineId, Built, Analysed)]) -> Vec<Arc<Configuration>> {
+    let configurations = opened.project.file.targets.iter().filter_map(|target| {
+        let engine = crate::project::engine(target.engine.as_str()).ok()?;
+        let (_, built, _) = builds.iter().find(|(of_engine, ..)| *of_engine == engine)?;
+        Some(built.configuration.clone())
+    });
+    configurations.collect()
 }
 
 /// Targets that could not be reached and that `safety.unreachable: skip` leaves out; they are named at once.

@@ -6,6 +6,7 @@
 
 mod apply;
 mod assessment;
+mod capacity;
 mod counts;
 mod diff;
 mod digest;
@@ -24,6 +25,7 @@ mod target;
 
 pub use apply::{apply, cannot_move};
 pub use assessment::{Assessment, Hazard, Step};
+pub use capacity::too_many_connections;
 pub use counts::{Count, Counts};
 pub use diff::{Difference, compare, diff, sort};
 pub use effect::{Action, Effect, Facts, RowChange, RowKey};

@@ -2,7 +2,7 @@
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use shardwright_rules::Configuration;
+use shardwright_rules::{Configuration, ServerLimit};
 
 /// What a target runs.
 #[derive(Clone, Debug, PartialEq)]
@@ -15,6 +15,8 @@ pub struct Observed {
     pub project: Option<String>,
     /// What it runs; `None` before the first one.
     pub configuration: Option<Configuration>,
+    /// What servers have told it of how many connections they take; empty where it does not ask.
+    pub server_limits: Vec<ServerLimit>,
 }
 
 impl Observed {

@@ -27,6 +27,7 @@ use shardwright_wire::auth::Verifier;
 use shardwright_wire::{MysqlError, errors};
 
 use self::grammar::{AdminStatement, Explain};
+use self::servers::server_limits;
 use crate::admin_accounts::Role;
 use crate::control::{ApplyError, ApplyRequest, listed};
 use crate::failpoint::{FailPoint, FailPoints};
@@ -203,12 +204,19 @@ impl AdminSession {
     fn observe(&self, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
         let snapshot = self.shared.control.snapshot().load_full();
         one_row(
-            &["generation", "fingerprint", "configuration", "project"],
+            &[
+                "generation",
+                "fingerprint",
+                "configuration",
+                "project",
+                "server_limits",
+            ],
             vec![
                 Value::Int(snapshot.generation),
                 snapshot.fingerprint.clone().into(),
                 snapshot.json.clone().into(),
                 snapshot.project.clone().map_or(Value::Null, Value::from),
+                server_limits(&snapshot).into(),
             ],
         )
         .send(rows)

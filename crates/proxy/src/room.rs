@@ -133,8 +133,13 @@ impl Room {
     }
 
     /// The server says how many connections it has for everybody. `server` tells servers at the same address apart.
-    pub(crate) fn learn(&self, max_connections: usize, server: u64) {
+    pub(crate) fn learn(&self, max_connections: u32, server: u64) {
         self.change(|places| places.learn(max_connections, server));
+    }
+
+    /// What the server has said.
+    pub(crate) fn said(&self) -> Option<u32> {
+        self.lock().server.said()
     }
 
     /// Whether the server takes writes of this proxy.

@@ -33,6 +33,7 @@ pub mod roles;
 mod rows;
 mod scope;
 mod sent_as;
+mod server_limit;
 mod session;
 mod statement;
 mod steps;
@@ -67,6 +68,7 @@ pub use refusing::{REFUSED_LOGIN, Refuser, RefusingHostgroup, ToldApart, told_ap
 pub use rows::{Cells, PLACEHOLDER_PASSWORD};
 pub use scope::Scope;
 pub use sent_as::{SentAs, Withheld};
+pub use server_limit::{ServerLimit, most_of_one_proxy};
 pub use session::{PendingKind, SessionView, Transaction};
 pub use shardwright_sql::annotation::KNOWN_KEYS as ANNOTATION_KEYS;
 pub use shardwright_tables as tables;

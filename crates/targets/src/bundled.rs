@@ -6,14 +6,15 @@ use mysql::prelude::{FromValue, Queryable};
 use mysql::{Conn, Row};
 use shardwright_plan::{Applied, ApplyError, Base, Change, Observed, Target, TargetError, TargetPlan};
 use shardwright_rules::roles::SisterReports;
-use shardwright_rules::{Address, Configuration, FORMAT_VERSION};
+use shardwright_rules::{Address, Configuration, FORMAT_VERSION, ServerLimit};
 
 use shardwright_secrets::Secret;
 
 use crate::admin::{AdminAddress, MAX_PACKET_BYTES, Timeouts, open, printable, quoted, reason};
 
-/// The column that names the project of a proxy.
+/// Columns that proxies of earlier versions do not have: the project of a proxy, and what its servers have said.
 const OWNER: &str = "project";
+const SERVER_LIMITS: &str = "server_limits";
 
 /// A running `shardwright proxy`. Every call makes its own connection, so that a call never meets a dead one.
 #[derive(Debug)]
@@ -83,14 +84,25 @@ impl BundledTarget {
 
     /// What an observation is about. A proxy of an earlier version has no owner to tell.
     fn base(&self, row: &mut Row) -> Result<Base, TargetError> {
-        let has_owner = row.columns_ref().iter().any(|column| column.name_str() == OWNER);
         Ok(Base {
             generation: self.column(row, "generation")?,
             fingerprint: self.column(row, "fingerprint")?,
-            project: match has_owner {
+            project: match has_column(row, OWNER) {
                 true => self.column(row, OWNER)?,
                 false => None,
             },
+        })
+    }
+
+    fn server_limits(&self, row: &mut Row) -> Result<Vec<ServerLimit>, TargetError> {
+        if !has_column(row, SERVER_LIMITS) {
+            return Ok(Vec::new());
+        }
+        let json: String = self.column(row, SERVER_LIMITS)?;
+        serde_json::from_str(&json).map_err(|error| {
+            self.error(&format!(
+                "cannot be observed: its {SERVER_LIMITS} are unreadable: {error}"
+            ))
         })
     }
 
@@ -123,7 +135,10 @@ impl Target for BundledTarget {
         };
         let base = self.base(&mut row)?;
         let json: String = self.column(&mut row, "configuration")?;
-        observed(base, &json).map_err(|reason| self.error(&reason))
+        Ok(Observed {
+            server_limits: self.server_limits(&mut row)?,
+            ..observed(base, &json).map_err(|reason| self.error(&reason))?
+        })
     }
 
     fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError> {
@@ -149,6 +164,10 @@ impl Target for BundledTarget {
     }
 }
 
+fn has_column(row: &Row, name: &str) -> bool {
+    row.columns_ref().iter().any(|column| column.name_str() == name)
+}
+
 fn observed(base: Base, json: &str) -> Result<Observed, String> {
     let Base {
         generation,
@@ -161,6 +180,7 @@ fn observed(base: Base, json: &str) -> Result<Observed, String> {
             fingerprint: String::new(),
             project,
             configuration: None,
+            server_limits: Vec::new(),
         });
     }
     let configuration: Configuration = serde_json::from_str(json)
@@ -176,6 +196,7 @@ fn observed(base: Base, json: &str) -> Result<Observed, String> {
         fingerprint,
         project,
         configuration: Some(configuration),
+        server_limits: Vec::new(),
     })
 }
 
@@ -310,6 +331,7 @@ mod tests {
                 fingerprint: "9c1e".into(),
                 project: former.map(str::to_owned),
                 configuration: None,
+                server_limits: Vec::new(),
             };
             let desired = Configuration::empty(EngineId::Bundled);
             let plan = TargetPlan::new("local", &observed, &desired, Vec::new()).for_project(project);

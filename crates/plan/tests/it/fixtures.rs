@@ -251,6 +251,7 @@ pub(crate) fn running(generation: u64, configuration: &Configuration) -> Observe
         fingerprint: configuration.fingerprint(),
         project: None,
         configuration: Some(configuration.clone()),
+        server_limits: Vec::new(),
     }
 }
 
@@ -261,6 +262,7 @@ pub(crate) fn blank() -> Observed {
         fingerprint: String::new(),
         project: None,
         configuration: None,
+        server_limits: Vec::new(),
     }
 }
 

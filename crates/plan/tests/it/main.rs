@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod applying;
+mod capacity;
 mod comments;
 mod diffs;
 mod fixtures;

@@ -4,7 +4,7 @@ use std::time::UNIX_EPOCH;
 
 use shardwright_mysqlite::Value;
 use shardwright_rules::roles::{Place, ServerSight, Sight, Standing, WatchedCluster};
-use shardwright_rules::{Hostgroup, HostgroupId, Member, MemberStatus, tables};
+use shardwright_rules::{Hostgroup, HostgroupId, Member, MemberStatus, ServerLimit, tables};
 
 use super::rows::{Rows, int, row, text};
 use crate::hostgroup_members::HostgroupMembers;
@@ -156,4 +156,22 @@ fn said_of_sight(sight: Option<&Sight>) -> String {
             None => "does not say whether it can write".to_owned(),
         },
     }
+}
+
+/// What servers have said of how many connections they take, as JSON: each server once, in the order of the configuration.
+pub(super) fn server_limits(snapshot: &Snapshot) -> String {
+    let mut limits: Vec<ServerLimit> = Vec::new();
+    for member in snapshot.members_in_order() {
+        let is_known = |limit: &ServerLimit| limit.port == member.port && limit.host == member.host;
+        if let Some(max_connections) = member.room.said()
+            && !limits.iter().any(is_known)
+        {
+            limits.push(ServerLimit {
+                host: member.host.clone(),
+                port: member.port,
+                max_connections,
+            });
+        }
+    }
+    serde_json::to_string(&limits).expect("names and numbers, so JSON can hold them")
 }

@@ -3,6 +3,8 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use shardwright_rules::most_of_one_proxy;
+
 /// Time after a refusal until the limit is tried again.
 const RETRY: Duration = Duration::from_millis(200);
 
@@ -11,9 +13,6 @@ const CLOSING: Duration = Duration::from_millis(100);
 
 /// The part of a limit that is kept for statements that write.
 const RESERVE: usize = 10;
-/// The part of a server's limit that is left to others, and most of it.
-const LEFT: usize = 20;
-const MOST_LEFT: usize = 10;
 /// The part of a server's limit that is kept when nobody uses it.
 const KEPT: usize = 4;
 
@@ -26,6 +25,8 @@ pub(super) struct Limit {
     ceiling: usize,
     /// Tells the server that has said so.
     server: Option<u64>,
+    /// The server's word; none where the address leads to several.
+    said: Option<u32>,
     /// `most` comes from a refusal, and is tried again from then on.
     retry_at: Option<Instant>,
     /// The words of the refusal.
@@ -41,6 +42,7 @@ impl Default for Limit {
             most: usize::MAX,
             ceiling: usize::MAX,
             server: None,
+            said: None,
             retry_at: None,
             why: None,
             closed_at: None,
@@ -71,6 +73,11 @@ impl Limit {
         }
     }
 
+    /// How many connections the server has in its own words; none where nobody was told, or the address leads to several servers.
+    pub(super) fn said(&self) -> Option<u32> {
+        self.said
+    }
+
     pub(super) fn why(&self) -> Option<Arc<str>> {
         self.why.clone()
     }
@@ -81,15 +88,15 @@ impl Limit {
     }
 
     /// Takes in the server's word. An address that leads to several servers has no such limit.
-    pub(super) fn learn(&mut self, max_connections: usize, server: u64) {
+    pub(super) fn learn(&mut self, max_connections: u32, server: u64) {
         let is_another = self.server.is_some_and(|known| known != server);
-        let left = (max_connections / LEFT).clamp(1, MOST_LEFT);
-        let ceiling = if is_another || self.ceiling == usize::MAX && self.server.is_some() {
-            usize::MAX
-        } else {
-            max_connections.saturating_sub(left).max(1)
-        };
+        let are_several = is_another || self.said.is_none() && self.server.is_some();
+        self.said = (!are_several).then_some(max_connections);
         self.server = Some(server);
+        let ceiling = match self.said {
+            Some(said) => most_of_one_proxy(said) as usize,
+            None => usize::MAX,
+        };
         if ceiling != self.ceiling {
             self.ceiling = ceiling;
             self.most = match self.retry_at {

@@ -171,7 +171,7 @@ impl Places {
     }
 
     /// The server says how many connections it has.
-    pub(super) fn learn(&mut self, max_connections: usize, server: u64) {
+    pub(super) fn learn(&mut self, max_connections: u32, server: u64) {
         self.known = Known::Word;
         self.server.learn(max_connections, server);
     }

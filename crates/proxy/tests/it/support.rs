@@ -6,8 +6,8 @@ use std::process::Command;
 use std::sync::{Arc, LazyLock, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
-use mysql::Conn;
 use mysql::prelude::Queryable;
+use mysql::{Conn, Row};
 use shardwright_proxy::{Options, Proxy, RunningProxy};
 use shardwright_rules::{
     Body, ClientTls, Cluster, ClusterKind, CommentForm, Configuration, Conflict, EngineId, EngineRule,
@@ -322,9 +322,10 @@ pub(crate) fn mariadb(
 
 /// What an admin port serves: generation and fingerprint.
 pub(crate) fn observe(admin: &mut Conn) -> (i64, String, String) {
-    let observed: (i64, String, String, Option<String>) =
-        admin.query_first("SHARDWRIGHT OBSERVE").unwrap().unwrap();
-    (observed.0, observed.1, observed.2)
+    let mut observed: Row = admin.query_first("SHARDWRIGHT OBSERVE").unwrap().unwrap();
+    let mut text = |name| observed.take::<String, _>(name).unwrap();
+    let [fingerprint, json] = ["fingerprint", "configuration"].map(&mut text);
+    (observed.take("generation").unwrap(), fingerprint, json)
 }
 
 pub(crate) fn apply(admin: &mut Conn, configuration: &Configuration) -> mysql::Result<(i64, String)> {

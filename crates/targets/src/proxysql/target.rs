@@ -263,6 +263,7 @@ impl ProxySqlTarget {
             fingerprint: live.fingerprint(&self.ownership),
             project: owner.and_then(|mark| mark.project.clone()),
             configuration: None,
+            server_limits: Vec::new(),
         }
     }
 
