@@ -233,7 +233,7 @@ fn lag_is_counted_in_seconds_and_broken_replication_is_no_yes() {
 }
 
 /// The status of `/lb-check` and its message.
-fn readiness(proxy: &TestProxy, path: &str) -> (u16, String) {
+pub(crate) fn readiness(proxy: &TestProxy, path: &str) -> (u16, String) {
     let (status, body) = get(proxy, path);
     (status, body["Message"].as_str().unwrap().to_owned())
 }

@@ -30,7 +30,7 @@ const POSITIONS: [&str; 4] = ["MASTER_LOG_", "SOURCE_LOG_", "gtid_", "GTID_"];
 const BEGIN: &str = "<!-- dumps -->\n";
 const END: &str = "<!-- end of dumps -->\n";
 
-fn repository() -> PathBuf {
+pub(crate) fn repository() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
 }
 

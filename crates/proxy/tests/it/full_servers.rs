@@ -49,7 +49,7 @@ fn in_front_of(server: &MariaDb, workers: usize) -> TestProxy {
 }
 
 /// The errors of some reads at once, all on connections of their own.
-fn reads(proxy: &TestProxy, count: usize) -> Vec<String> {
+pub(crate) fn burst(proxy: &TestProxy, count: usize) -> Vec<String> {
     let are_there = Barrier::new(count);
     thread::scope(|scope| {
         let read = || -> mysql::Result<()> {
@@ -99,7 +99,7 @@ fn a_burst_of_reads_ends_no_writes() {
             .collect();
         let mut of_reads = Vec::new();
         for _ in 0..bursts {
-            of_reads.extend(reads(&proxy, CLIENTS));
+            of_reads.extend(burst(&proxy, CLIENTS));
             let before = written.load(Ordering::Relaxed);
             let ended = Instant::now();
             eventually(PATIENCE, || {

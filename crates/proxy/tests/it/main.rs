@@ -86,4 +86,5 @@ mod transactions;
 mod trials;
 mod trust;
 mod unknown_lag;
+mod week;
 mod wrong_passwords;
