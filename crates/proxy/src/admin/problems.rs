@@ -5,7 +5,9 @@ use shardwright_rules::Role;
 use super::rows::{Rows, text};
 use crate::checks::lacks_writer;
 use crate::control::WAITING;
+use crate::read_speed::WHOLE_SHARE;
 use crate::shared::Shared;
+use crate::snapshot::Snapshot;
 use crate::stats::WorkerFigures;
 
 /// An object of the topology or `data_dir`, and what is wrong with it.
@@ -36,6 +38,28 @@ pub(super) fn rows(shared: &Shared, _: &[WorkerFigures]) -> Rows {
             ));
         }
     }
+    problems.extend(slow_readers(&snapshot));
     let row = |(address, problem): (String, String)| vec![text(address), text(problem)];
     problems.into_iter().map(row).collect()
+}
+
+/// Readers that get less than their share because they are slow.
+fn slow_readers(snapshot: &Snapshot) -> impl Iterator<Item = (String, String)> {
+    let hostgroups = snapshot.configuration.hostgroups.iter();
+    let members = hostgroups.flat_map(|hostgroup| {
+        let running = snapshot.hostgroups.get(&hostgroup.id);
+        let running = running.into_iter().flat_map(|running| &running.members);
+        hostgroup.members.iter().zip(running)
+    });
+    members.filter_map(|(member, running)| {
+        let share = running.runtime.speed.share();
+        let times = running.runtime.speed.times_slower()?;
+        (share < WHOLE_SHARE).then(|| {
+            let percent = share * 100 / WHOLE_SHARE;
+            let problem = format!(
+                "it gets {percent} % of its share of reads: it is {times:.0} times as slow as the other readers"
+            );
+            (member.server.to_string(), problem)
+        })
+    })
 }

@@ -10,7 +10,8 @@ use shardwright_testkit::{MariaDb, Options, eventually};
 
 use crate::raw::RawClient;
 use crate::support::{
-    PATIENCE, Setup, TestProxy, apply, configuration, create_users, member, rule, start, value, write_secret,
+    PATIENCE, Setup, TestProxy, apply, configuration, create_users, member, problems, rule, start, value,
+    write_secret,
 };
 
 const READ: &str = "SELECT /* read */ @@port + SLEEP((SELECT s FROM t.pace))";
@@ -168,6 +169,12 @@ fn a_reader_that_is_20_times_slower_gets_fewer_reads_until_it_recovers() {
         eventually(PATIENCE, || share(&mut admin, port) == "5");
         println!("it has the least of its share after {:?}", began.elapsed());
         assert_eq!(slow_readers(&mut admin), "1");
+        let [(address, problem)] = problems(&mut admin).try_into().unwrap();
+        assert_eq!(address, "clusters.a.servers.a1");
+        assert!(
+            problem.starts_with("it gets 5 % of its share of reads: it is "),
+            "{problem}"
+        );
         let reduced = load.percent_of_slow(500);
         assert!((0.1..=15.0).contains(&reduced), "{reduced} %");
         assert_eq!(value(&mut pinned, READ), slow, "a transaction stays");
@@ -177,6 +184,7 @@ fn a_reader_that_is_20_times_slower_gets_fewer_reads_until_it_recovers() {
         eventually(PATIENCE, || share(&mut admin, port) == "100");
         println!("it has its share again after {:?}", began.elapsed());
         assert_eq!(slow_readers(&mut admin), "0");
+        assert_eq!(problems(&mut admin), []);
         let recovered = load.percent_of_slow(1000);
         assert!((40.0..60.0).contains(&recovered), "{recovered} %");
     });
