@@ -1,7 +1,7 @@
 //! The accounts of the admin port and their roles.
 //!
-//! `admin` has the password that the proxy was started with, and may do everything. Further accounts are in a file in YAML,
-//! which is read again on a reload:
+//! `admin` has the password of a file, or the one that the proxy was started with, and may do everything. Further accounts are in a file
+//! in YAML. Both files are read again on a reload:
 //!
 //! ```yaml
 //! accounts:
@@ -67,7 +67,8 @@ pub struct AccountsError {
 /// The accounts of the admin port.
 #[derive(Debug)]
 pub(crate) struct AdminAccounts {
-    admin: Verifier,
+    admin: ArcSwap<Verifier>,
+    admin_file: Option<PathBuf>,
     file: Option<PathBuf>,
     allows_commands: bool,
     further: ArcSwap<Accounts>,
@@ -85,37 +86,53 @@ impl AdminAccounts {
     /// The accounts that a proxy starts with.
     pub(crate) fn load(options: &Options) -> Result<Self, AccountsError> {
         let password = options.admin_password.as_ref();
+        let admin = Verifier::from_secret(password.map_or("", |password| password.as_str()));
         let accounts = Self {
-            admin: Verifier::from_secret(password.map_or("", |password| password.as_str())),
+            admin: ArcSwap::from_pointee(admin),
+            admin_file: options.admin_password_file.clone(),
             file: options.admin_accounts.clone(),
             allows_commands: options.allow_secret_commands,
             further: ArcSwap::default(),
         };
         accounts.reload()?;
-        if accounts.file.is_some() && password.is_none() {
+        if accounts.file.is_some() && !options.has_admin_password() {
             tracing::warn!("the account admin of the admin port has no password, so roles limit nobody");
         }
         Ok(accounts)
     }
 
-    /// Reads the file again. On an error the accounts stay as they were.
+    /// Reads the files again. On an error all accounts stay as they were.
     pub(crate) fn reload(&self) -> Result<(), AccountsError> {
-        let Some(path) = &self.file else {
-            return Ok(());
-        };
-        let accounts = read(path).and_then(|text| parse(&text, self.allows_commands));
-        let accounts = accounts.map_err(|reason| AccountsError {
-            path: path.clone(),
+        let of = |path: &Path, reason| AccountsError {
+            path: path.to_owned(),
             reason,
-        })?;
-        self.further.store(accounts.into());
+        };
+        let admin = self.admin_file.as_deref().map(|path| {
+            let secret = resolve(
+                &SecretReference::File(path.display().to_string()),
+                &Access::from(Path::new("")),
+            );
+            let secret = secret.map_err(|error| of(path, error.to_string()))?;
+            Ok(Verifier::from_secret(secret.expose()))
+        });
+        let further = self.file.as_deref().map(|path| {
+            let accounts = read(path).and_then(|text| parse(&text, self.allows_commands));
+            accounts.map_err(|reason| of(path, reason))
+        });
+        let (admin, further) = (admin.transpose()?, further.transpose()?);
+        if let Some(admin) = admin {
+            self.admin.store(admin.into());
+        }
+        if let Some(further) = further {
+            self.further.store(further.into());
+        }
         Ok(())
     }
 
     /// The password of an account.
     pub(crate) fn verifier(&self, name: &str) -> Option<Verifier> {
         if name == ADMIN {
-            return Some(self.admin.clone());
+            return Some(Verifier::clone(&self.admin.load()));
         }
         let further = self.further.load();
         further.get(name).map(|account| account.verifier.clone())

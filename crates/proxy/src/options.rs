@@ -38,6 +38,8 @@ pub struct Options {
     pub requires_configuration: bool,
     /// Password of the admin user `admin`; without one the admin address must be loopback.
     pub admin_password: Option<Zeroizing<String>>,
+    /// A file with that password, which is read again on a reload; it comes before `admin_password`.
+    pub admin_password_file: Option<PathBuf>,
     /// A file with further accounts of the admin port, in YAML.
     pub admin_accounts: Option<PathBuf>,
     /// Worker threads; `None` for one per core.
@@ -66,6 +68,7 @@ impl Options {
             name: None,
             requires_configuration: false,
             admin_password: None,
+            admin_password_file: None,
             admin_accounts: None,
             workers: None,
             allow_secret_commands: false,
@@ -74,6 +77,11 @@ impl Options {
             allow_public_key_retrieval: false,
             limits: Limits::default(),
         }
+    }
+
+    /// Whether `admin` has a password.
+    pub(crate) fn has_admin_password(&self) -> bool {
+        self.admin_password.is_some() || self.admin_password_file.is_some()
     }
 }
 

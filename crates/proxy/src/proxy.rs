@@ -83,7 +83,7 @@ impl Proxy {
     /// # Errors
     /// [`StartError`]; nothing runs then.
     pub fn start(options: Options) -> Result<RunningProxy, StartError> {
-        if options.admin_password.is_none() && !options.admin.ip().is_loopback() {
+        if !options.has_admin_password() && !options.admin.ip().is_loopback() {
             return Err(StartError::AdminNeedsPassword(options.admin));
         }
         setrlimit(Resource::RLIMIT_CORE, 0, 0).map_err(StartError::CoreDumps)?;

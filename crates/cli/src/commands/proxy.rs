@@ -34,7 +34,8 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
     options.checks = args.checks;
     options.name = args.name.clone();
     options.requires_configuration = args.require_configuration;
-    options.admin_password = admin_password(args)?;
+    options.admin_password = admin_password()?;
+    options.admin_password_file.clone_from(&args.admin_password_file);
     options.admin_accounts.clone_from(&args.admin_accounts);
     options.allow_secret_commands = args.allow_secret_commands;
     options.server_version = args.server_version.clone();
@@ -144,13 +145,12 @@ fn drain(proxy: RunningProxy, signals: &Signals) {
     proxy.shutdown();
 }
 
-/// The password of `admin`: from the file, else from the environment, else none.
-fn admin_password(args: &args::Proxy) -> Result<Option<Zeroizing<String>>, CommandError> {
-    let reference = match &args.admin_password_file {
-        Some(path) => SecretReference::File(path.display().to_string()),
-        None if std::env::var_os(ADMIN_PASSWORD).is_some() => SecretReference::Env(ADMIN_PASSWORD.to_owned()),
-        None => return Ok(None),
-    };
+/// The password of `admin` in the environment, if there is one.
+fn admin_password() -> Result<Option<Zeroizing<String>>, CommandError> {
+    if std::env::var_os(ADMIN_PASSWORD).is_none() {
+        return Ok(None);
+    }
+    let reference = SecretReference::Env(ADMIN_PASSWORD.to_owned());
     let secret = resolve(&reference, &Access::from(Path::new("")))
         .map_err(|error| CommandError::failed(format!("admin password: {error}")))?;
     Ok(Some(Zeroizing::new(secret.expose().to_owned())))

@@ -11,7 +11,9 @@ use shardwright_testkit::{ClientOptions, connect, text_rows};
 use shardwright_wire::{BackendCredentials, ClientLogin, ClientSecret, ClientStep, Privacy};
 
 use crate::raw::{credentials, packet, send};
-use crate::support::{PASSWORD, PATIENCE, Setup, TestProxy, error, mariadb, observe, start, value};
+use crate::support::{
+    ADMIN_PASSWORD, PASSWORD, PATIENCE, Setup, TestProxy, error, mariadb, observe, start, value,
+};
 
 const SECRET: &str = "account-canary-9b2e";
 /// SELECT PASSWORD('password')
@@ -273,4 +275,29 @@ fn operations_are_on_record_with_who_did_them() {
             "5 | - | - | RELOAD | 1 | -",
         ]
     );
+}
+
+#[test]
+fn a_reload_reads_the_password_of_admin_again() {
+    let password_file = |data_dir: &Path| data_dir.with_file_name("admin.pw");
+    let proxy = start(&Setup {
+        options: Box::new(move |options: &mut Options| {
+            let path = password_file(&options.data_dir);
+            std::fs::write(&path, ADMIN_PASSWORD).unwrap();
+            options.admin_password = None;
+            options.admin_password_file = Some(path);
+        }),
+        ..Setup::default()
+    });
+    let path = password_file(&proxy.directory.path().join("data"));
+    let mut admin = proxy.admin();
+    std::fs::write(&path, SECRET).unwrap();
+    assert!(log_in(&proxy, "admin", SECRET).is_err(), "before the reload");
+    admin.query_drop("SHARDWRIGHT RELOAD").unwrap();
+    log_in(&proxy, "admin", SECRET).unwrap();
+    assert!(log_in(&proxy, "admin", ADMIN_PASSWORD).is_err());
+    std::fs::write(&path, "").unwrap();
+    let problems = text_rows(&mut admin, "SHARDWRIGHT RELOAD").unwrap();
+    assert_eq!(problems[0][0].as_deref(), Some("admin accounts"));
+    log_in(&proxy, "admin", SECRET).unwrap();
 }
