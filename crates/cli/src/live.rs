@@ -186,6 +186,21 @@ pub(crate) fn bundled_targets(
         .collect()
 }
 
+/// The selected targets of the project file that are bundled proxies, each with its name; none where it lists no target.
+pub(crate) fn bundled_among<'o>(
+    opened: &'o Opened,
+    selection: &Selection,
+) -> Result<Vec<(&'o str, Result<BundledTarget, CommandError>)>, CommandError> {
+    if opened.project.file.targets.is_empty() {
+        return Ok(Vec::new());
+    }
+    let chosen = chosen(opened, selection)?.into_iter();
+    let of_engine = chosen.filter(|target| target.engine == model::EngineName::Bundled);
+    Ok(of_engine
+        .map(|target| (&*target.name, bundled(opened, target)))
+        .collect())
+}
+
 fn live(opened: &Opened, target: &model::Target) -> Result<Live, CommandError> {
     let engine = crate::project::engine(target.engine.as_str())?;
     let proxy = match engine {

@@ -16,5 +16,5 @@ pub use live_tables::{LiveTables, LiveTablesError, live_tables};
 pub use pausing::{ProxyAdmin, Unfinished, WatchedServer};
 pub use proxysql::ProxySqlTarget;
 pub use schema::schemas;
-pub use self_report::{SelfProblem, Writers};
+pub use self_report::{Operation, SelfProblem, Writers};
 pub use server::{ReplicaStatus, Server, ServerAccount, ServerAddress, ServerError};

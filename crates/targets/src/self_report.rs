@@ -21,6 +21,21 @@ pub struct SelfProblem {
     pub problem: String,
 }
 
+/// Something that an administrator did to a proxy, or tried.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Operation {
+    /// Seconds since 1970.
+    pub at_s: u64,
+    /// The account, and where it came from; `None`: a signal of the proxy's machine.
+    pub by: Option<String>,
+    /// The statement, without a configuration.
+    pub operation: String,
+    /// The generation that was served afterwards.
+    pub generation: u64,
+    /// Why it failed, if it did.
+    pub error: Option<String>,
+}
+
 /// MySQL's errors for what is not there: a proxy of an earlier version.
 const NO_SUCH_COLUMN: u16 = 1054;
 const NO_SUCH_TABLE: u16 = 1146;
@@ -60,6 +75,33 @@ impl BundledTarget {
             };
         let problem = |(address, problem)| SelfProblem { address, problem };
         Ok(rows.into_iter().map(problem).collect())
+    }
+
+    /// The latest things that administrators did since it was started, the oldest first. `None`: an earlier version, which does
+    /// not say.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn operations(&self) -> Result<Option<Vec<Operation>>, TargetError> {
+        type Cells = (u64, Option<String>, Option<String>, String, u64, Option<String>);
+        let sql = "SELECT at_s, account, address, operation, generation, error FROM stats_shardwright_operations \
+                   ORDER BY number";
+        let rows: Vec<Cells> = match self.rows(sql) {
+            Ok(rows) => rows,
+            Err(mysql::Error::MySqlError(error)) if error.code == NO_SUCH_TABLE => return Ok(None),
+            Err(error) => return Err(self.failure(&error)),
+        };
+        let operation = |(at_s, account, address, operation, generation, error): Cells| Operation {
+            at_s,
+            by: account.map(|account| match address {
+                Some(address) => format!("{account}@{address}"),
+                None => account,
+            }),
+            operation,
+            generation,
+            error,
+        };
+        Ok(Some(rows.into_iter().map(operation).collect()))
     }
 
     fn rows<R: FromRow>(&self, sql: &str) -> Result<Vec<R>, mysql::Error> {

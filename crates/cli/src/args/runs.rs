@@ -44,6 +44,8 @@ pub(crate) struct Status {
 }
 
 /// Lists the applies to ProxySQL: when, by whom, from which commit, and how they ended
+///
+/// Of each bundled proxy it lists what administrators did since the proxy was started: the latest 256 operations.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright history\n  shardwright history --target px-a1 --format json"

@@ -7,6 +7,7 @@ use std::thread;
 use std::time::Duration;
 
 use mysql::Conn;
+use serde_json::Value;
 use shardwright_rules::Configuration;
 use shardwright_testkit::{ADMIN_PASSWORD, ClientOptions, ProxyOptions, connect, eventually};
 
@@ -106,6 +107,54 @@ fn a_rejected_configuration_changes_nothing() {
     );
     assert_eq!(world.observe(), before);
     assert!(!world.serves_atlantis());
+}
+
+#[test]
+fn the_history_says_who_did_what_to_a_proxy() {
+    let world = WorldOnServers::start();
+    ask(&mut world.admin(), "SHARDWRIGHT REFUSE APP 'gh-ost' FOR 1").unwrap();
+    let output = world
+        .environment
+        .run(world.with_variables(&["history", "--format", "json"]))
+        .unwrap();
+    let history: Value = serde_json::from_str(&output.stdout).unwrap();
+    let operations = history["proxies"][0]["operations"].as_array().unwrap();
+    let done = |word: &str| {
+        let is_it = |of: &&Value| of["operation"].as_str().unwrap().contains(word);
+        operations
+            .iter()
+            .find(is_it)
+            .unwrap_or_else(|| panic!("{history}"))
+    };
+    for word in ["APPLY", "REFUSE"] {
+        let operation = done(word);
+        assert!(
+            operation["by"].as_str().unwrap().starts_with("admin@127.0.0.1:"),
+            "{operation}"
+        );
+        assert_eq!(operation["error"], Value::Null);
+    }
+    let shown = world
+        .environment
+        .run(world.with_variables(&["history"]))
+        .unwrap()
+        .stdout;
+    assert_eq!(shown.lines().count(), operations.len(), "{shown}");
+    assert!(shown.contains("  admin@127.0.0.1:"), "{shown}");
+}
+
+#[test]
+fn a_proxy_whose_history_is_not_known_is_named() {
+    let mut world = WorldOnServers::start();
+    world.proxy.stop().unwrap();
+    let output = world.environment.run(world.with_variables(&["history"])).unwrap();
+    assert!(
+        output
+            .stdout
+            .contains("what was done to it is not known: cannot be asked"),
+        "{}",
+        output.stdout
+    );
 }
 
 #[test]
