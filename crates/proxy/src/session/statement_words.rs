@@ -2,11 +2,12 @@
 
 use shardwright_rules::{Rejection, Statement};
 use shardwright_sql::names::mentions;
-use shardwright_sql::{LexMode, Lexer, SessionEffects, Shape, StatementClass, TokenKind};
+use shardwright_sql::set::{self, SetItem};
+use shardwright_sql::{LexMode, Lexer, SessionEffects, Shape, StatementClass, TokenKind, dynamic};
 use shardwright_wire::{MysqlError, errors};
 
 use super::asked::Asked;
-use super::bodies::is_compound;
+use super::bodies::{has_body, set_statement};
 use super::holds::Ending;
 use super::system_variables::first_beyond_ascii;
 
@@ -22,11 +23,11 @@ pub(super) fn unroutable(statement: &Statement<'_>) -> Option<MysqlError> {
         StatementClass::Empty => Some(errors::EMPTY_QUERY.with("Query was empty")),
         StatementClass::Kill => Some(errors::UNSUPPORTED_PS.with("KILL with placeholders cannot be prepared")),
         // The body of a procedure or trigger is one statement.
-        class if shape.several && class != StatementClass::Ddl && !is_compound(statement.text(), statement.mode()) => Some(errors::PARSE.with(
+        class if shape.several && class != StatementClass::Ddl && !has_body(statement.text(), statement.mode()) => Some(errors::PARSE.with(
             "several statements in one text: the client has not asked for that (CLIENT_MULTI_STATEMENTS, COM_SET_OPTION), or the text cannot be split",
         )),
         StatementClass::Other if sets_how_to_read(statement) => Some(errors::PARSE.with(
-            "SET STATEMENT must not change sql_mode for EXECUTE and PREPARE, nor the character set: the proxy could not read their texts; set sql_mode for the session",
+            "SET STATEMENT must not change the character set, nor how EXECUTE IMMEDIATE and PREPARE read quotes and backslashes (sql_mode): the proxy could not read their texts; set sql_mode for the session",
         )),
         _ => first_beyond_ascii(statement),
     }
@@ -96,27 +97,31 @@ fn is_open(statement: &Statement<'_>) -> bool {
 }
 
 /// MariaDB's `SET STATEMENT … FOR …` with what decides how texts are read. MariaDB reads the statement itself in the mode of the
-/// session, and a text that it runs in the mode that it sets.
+/// session, and a text that it runs in the mode that it sets. EXECUTE of what was prepared reads nothing anew.
 fn sets_how_to_read(statement: &Statement<'_>) -> bool {
-    let mut found = words(statement);
-    let mut is_next = |word: &str| {
-        found
-            .next()
-            .is_some_and(|found| found.eq_ignore_ascii_case(word.as_bytes()))
-    };
-    if !(is_next("SET") && is_next("STATEMENT")) {
+    let (text, mode) = (statement.text(), statement.mode());
+    let Some((settings, _)) = set_statement(text, mode) else {
         return false;
+    };
+    let has = |name: &str| words(statement).any(|word| word.eq_ignore_ascii_case(name.as_bytes()));
+    if has("character_set_client") || has("collation_connection") {
+        return true;
     }
-    let (mut sets_mode, mut runs_text) = (false, false);
-    for word in found {
-        let is = |name: &str| word.eq_ignore_ascii_case(name.as_bytes());
-        if is("character_set_client") || is("collation_connection") {
-            return true;
+    let may_run_text = || dynamic::runs_text(text, mode) || statement.shape().executable_comment;
+    has("sql_mode") && may_run_text() && !is_read_alike(settings, mode)
+}
+
+/// Whether statements are read under these settings as in this mode.
+fn is_read_alike(settings: &[u8], mode: LexMode) -> bool {
+    let set = [b"SET ", settings].concat();
+    let is_alike = |item: &SetItem<'_>| match item {
+        SetItem::Variable { name, value, .. } if name == "sql_mode" => {
+            set::lex_mode_after(value).is_ok_and(|after| after.is_same_sql_mode(mode))
         }
-        sets_mode |= is("sql_mode");
-        runs_text |= is("EXECUTE") || is("PREPARE");
-    }
-    sets_mode && runs_text
+        SetItem::Unknown => false,
+        _ => true,
+    };
+    set::items(&set, mode).iter().all(is_alike)
 }
 
 /// A statement that consists of one executable comment: `/*!40101 SET … */`.
@@ -322,6 +327,55 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn texts_that_a_set_statement_has_read_otherwise_are_known() {
+        for (text, expected) in [
+            ("SET STATEMENT sql_mode = '' FOR EXECUTE s USING @a", false),
+            ("SET STATEMENT sql_mode = ANSI_QUOTES FOR EXECUTE s", false),
+            (
+                "SET STATEMENT sql_mode = ONLY_FULL_GROUP_BY FOR EXECUTE IMMEDIATE 'x'",
+                false,
+            ),
+            (
+                "SET STATEMENT sql_mode = '', lock_wait_timeout = 1 FOR PREPARE s FROM 'x'",
+                false,
+            ),
+            (
+                "SET STATEMENT sql_mode = ANSI_QUOTES FOR EXECUTE IMMEDIATE 'x'",
+                true,
+            ),
+            (
+                "SET STATEMENT sql_mode = 'NO_BACKSLASH_ESCAPES' FOR PREPARE s FROM 'x'",
+                true,
+            ),
+            (
+                "SET STATEMENT sql_mode = (SELECT 'ANSI' FROM t) FOR EXECUTE IMMEDIATE 'x'",
+                true,
+            ),
+            (
+                "SET STATEMENT sql_mode = @m FOR BEGIN NOT ATOMIC EXECUTE IMMEDIATE 'x'; END",
+                true,
+            ),
+            ("SET STATEMENT sql_mode = ORACLE FOR EXECUTE IMMEDIATE 'x'", true),
+            (
+                "SET STATEMENT sql_mode = ANSI FOR /*! EXECUTE IMMEDIATE 'x' */",
+                true,
+            ),
+            ("SET STATEMENT sql_mode = ANSI FOR SELECT 1", false),
+            ("SET STATEMENT character_set_client = latin1 FOR SELECT 1", true),
+            ("SET sql_mode = ANSI", false),
+        ] {
+            let statement = Statement::new(text.as_bytes(), LexMode::default());
+            assert_eq!(sets_how_to_read(&statement), expected, "{text}");
+        }
+        let ansi = LexMode {
+            ansi_quotes: true,
+            ..LexMode::default()
+        };
+        let text = b"SET STATEMENT sql_mode = '' FOR EXECUTE IMMEDIATE 'x'";
+        assert!(sets_how_to_read(&Statement::new(text, ansi)));
     }
 
     #[test]

@@ -46,7 +46,9 @@ impl Variables {
         let mut parts = Vec::new();
         read_parts(statement.text(), statement.mode(), MAX_NESTED, &mut parts);
         let mut found = Self::default();
-        if stores_code(&parts) {
+        let (settings, code) = parts.split_at(settings_len(&parts));
+        if stores_code(code) {
+            found.read_all(settings, shape.class, false);
             return found;
         }
         if shape.class == StatementClass::Call {
@@ -66,9 +68,9 @@ impl Variables {
             found.read.retain(|name| !set.contains(name));
             return found;
         }
-        match parts.first() {
-            Some(first) if first.is("EXECUTE") => found.read.extend(in_texts(&parts, statement.mode())),
-            Some(first) if first.is("PREPARE") => found.prepared.extend(in_texts(&parts, statement.mode())),
+        match code.first() {
+            Some(first) if first.is("EXECUTE") => found.read.extend(in_texts(code, statement.mode())),
+            Some(first) if first.is("PREPARE") => found.prepared.extend(in_texts(code, statement.mode())),
             _ => {}
         }
         if !is_in_order {
@@ -173,6 +175,22 @@ fn set_somewhere(parts: &[Part<'_>]) -> HashSet<Vec<u8>> {
             && matches!(triple[2].text, b"=" | b":=")
     });
     triples.map(|triple| name(triple[1].text)).collect()
+}
+
+/// The number of parts up to the FOR of `SET STATEMENT max_statement_time = 1 FOR …`; 0 for other statements.
+fn settings_len(parts: &[Part<'_>]) -> usize {
+    let is_set_statement = parts.len() > 1 && parts[0].is("SET") && parts[1].is("STATEMENT");
+    let mut depth = 0_usize;
+    let is_for = |part: &Part<'_>| {
+        match part.kind {
+            TokenKind::LeftParen => depth += 1,
+            TokenKind::RightParen => depth = depth.saturating_sub(1),
+            _ => {}
+        }
+        depth == 0 && part.is("FOR")
+    };
+    let end = parts.iter().position(is_for);
+    end.filter(|_| is_set_statement).map_or(0, |end| end + 1)
 }
 
 /// Whether it stores code: its variables are read and assigned when the code runs. (The schedule of an event is read at once.)
@@ -282,6 +300,21 @@ mod tests {
                 "",
             ),
             ("CREATE DEFINER=event@localhost PROCEDURE p() SET @a = @b", "", ""),
+            (
+                "SET STATEMENT max_statement_time = @c FOR CREATE PROCEDURE p() BEGIN SELECT 1 INTO @a; SELECT @b; END",
+                "",
+                "c",
+            ),
+            (
+                "SET STATEMENT max_statement_time = 1 FOR EXECUTE IMMEDIATE 'SELECT @a'",
+                "",
+                "a",
+            ),
+            (
+                "SET STATEMENT max_statement_time = 1 FOR BEGIN NOT ATOMIC SET @a = 1, @b := @a; END",
+                "",
+                "",
+            ),
             ("CREATE OR REPLACE FUNCTION f() RETURNS INT RETURN @a", "", ""),
             ("CREATE TABLE t SELECT @a AS function", "", "a"),
             ("CREATE EVENT function ON SCHEDULE AT @a DO SET @b = 1", "", "a b"),
