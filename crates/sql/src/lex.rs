@@ -9,6 +9,7 @@ mod text;
 use crate::servers::Servers;
 use crate::work;
 use bytes::{STARTS, Start, is_blank, is_name_byte};
+pub(crate) use text::is_plain_introducer;
 pub use text::{difference, identifier, reads_alike, string_value};
 
 /// A half-open range of byte offsets into a statement.

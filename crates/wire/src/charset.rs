@@ -17,8 +17,11 @@ const TRAIL_BYTE_CAN_BE_ASCII: [&str; 5] = ["big5", "gbk", "sjis", "cp932", "gb1
 /// and Collations"): ASCII is not one byte there.
 const NEVER_A_CLIENT_SET: [&str; 4] = ["ucs2", "utf16", "utf16le", "utf32"];
 
-/// Sets in which bytes of ASCII are other characters: `{` is `ä` in swe7, and `@0041` is `A` in names of files.
-const OTHER_THAN_ASCII: [&str; 2] = ["swe7", "filename"];
+/// The set of names of files, in which `@0041` is `A`: MariaDB refuses it as those above, and MySQL does not know it.
+const OF_FILES: &str = "filename";
+
+/// Sets in which bytes of ASCII are other characters: `{` is `ä` in swe7.
+const OTHER_THAN_ASCII: [&str; 1] = ["swe7"];
 
 /// The character set of a collation id, or `None` for an id that is not known.
 ///
@@ -60,9 +63,16 @@ pub fn collation_name(id: u16) -> Option<String> {
 pub fn is_lexable(charset: &str) -> bool {
     !TRAIL_BYTE_CAN_BE_ASCII
         .iter()
-        .chain(&NEVER_A_CLIENT_SET)
         .chain(&OTHER_THAN_ASCII)
         .any(|name| name.eq_ignore_ascii_case(charset))
+        && !is_never_of_clients(charset)
+}
+
+/// No server takes it (any case) for the character set of a client.
+#[must_use]
+pub fn is_never_of_clients(charset: &str) -> bool {
+    let mut sets = NEVER_A_CLIENT_SET.iter().chain([&OF_FILES]);
+    sets.any(|name| name.eq_ignore_ascii_case(charset))
 }
 
 #[cfg(test)]
@@ -97,6 +107,7 @@ mod tests {
         ] {
             assert!(!is_lexable(name), "{name}");
         }
+        assert!(is_never_of_clients("UTF16") && !is_never_of_clients("gbk"));
         for name in [
             "utf8mb4", "utf8", "latin1", "binary", "ascii", "ujis", "euckr", "gb2312", "eucjpms",
         ] {

@@ -6,12 +6,13 @@ use std::task::{Context, Poll, Waker};
 use shardwright_rules::Encoding;
 use shardwright_sql::Servers;
 use shardwright_wire::auth::Scramble;
-use shardwright_wire::charset::{UTF8MB4_GENERAL_CI, charset_of_collation, is_lexable};
+use shardwright_wire::charset::{UTF8MB4_GENERAL_CI, charset_of_collation, is_lexable, is_never_of_clients};
 use shardwright_wire::{CapabilityFlags, Greeting, MysqlError, ServerLogin, SessionChange, errors};
 
 use tokio::time::Instant;
 
 use super::proof::{Dialogue, Known, Verdict};
+use super::set_statement::never_of_clients;
 use super::{Flow, Session, proxied};
 use crate::backend::{BASE, OF_EVERY_SERVER, SHAPING};
 use crate::channel::Channel;
@@ -294,6 +295,8 @@ pub(super) fn encoding_of(collation: u8) -> Encoding {
 /// The collation of a login, if statements in its character set can be read.
 pub(super) fn collation(id: u8) -> Result<u8, MysqlError> {
     match charset_of_collation(u16::from(id)) {
+        // Servers say the same.
+        Some(charset) if is_never_of_clients(&charset) => Err(never_of_clients(charset.as_bytes())),
         Some(charset) if !is_lexable(&charset) => Err(errors::UNKNOWN_CHARACTER_SET.with(format_args!(
             "character set '{charset}' is not supported: the proxy cannot read statements in it"
         ))),

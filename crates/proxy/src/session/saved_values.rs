@@ -7,7 +7,7 @@
 
 use std::time::Duration;
 
-use shardwright_rules::{Outcome as Decided, Statement};
+use shardwright_rules::{Encoding, Outcome as Decided, Statement};
 use shardwright_sql::rewrite::{self, Edit};
 use shardwright_sql::set::{self, Scope, SetItem, Value};
 use shardwright_sql::{LexMode, Lexer, Span, StatementClass, Token, TokenKind};
@@ -75,7 +75,8 @@ impl Session {
                 }
                 self.held.keep_or_give(held, &self.worker.pool);
                 // An error is the statement's own.
-                Ok(rows.ok().as_ref().and_then(literal))
+                let is_converted = self.settings.encoding() == Encoding::Other;
+                Ok(rows.ok().as_ref().and_then(|rows| literal(rows, is_converted)))
             }
             Err(error) => {
                 tracing::warn!(%error, "a connection was lost while a setting was asked for");
@@ -123,7 +124,8 @@ struct Asked {
     has_user_variable: bool,
 }
 
-/// Where a SET gives a system variable of the session the value of a user variable, or sql_mode that of an expression.
+/// Where a SET gives a system variable of the session the value of a user variable, or sql_mode or character_set_client that of an
+/// expression.
 fn to_be_asked(text: &[u8], mode: LexMode) -> Vec<Asked> {
     let inside = ExecutableComment::read(text, mode).map_or(text, |comment| comment.inside);
     // It is a part of the text.
@@ -143,7 +145,8 @@ fn to_be_asked(text: &[u8], mode: LexMode) -> Vec<Asked> {
         let is_variable = matches!(tokens[..], [token] if token.kind == TokenKind::UserVariable);
         let is_mode = name == "sql_mode"
             && (tokens.iter().all(|token| is_of_modes(token, expression)) || is_computed(expression, mode));
-        (is_variable || is_mode).then(|| Asked {
+        let is_charset = name == "character_set_client" && is_computed(expression, mode);
+        (is_variable || is_mode || is_charset).then(|| Asked {
             span: Span {
                 start: span.start + offset,
                 end: span.end + offset,
@@ -209,8 +212,8 @@ fn is_of_modes(token: &Token, text: &[u8]) -> bool {
 }
 
 /// The value of an answer as a literal of the same type: a number, or plain text. Servers take no text for a number, nor the
-/// other way round.
-fn literal(rows: &TextRows) -> Option<Vec<u8>> {
+/// other way round. `is_converted`: of ASCII in literals, servers make other bytes.
+fn literal(rows: &TextRows, is_converted: bool) -> Option<Vec<u8>> {
     let kind = *rows.types.first()?;
     let value = rows.rows.first()?.first()?.as_deref()?;
     let is_number = NUMBERS.iter().any(|number| *number as u8 == kind);
@@ -219,7 +222,8 @@ fn literal(rows: &TextRows) -> Option<Vec<u8>> {
         return None;
     }
     if !is_number {
-        return Some([b"'", value, b"'"].concat());
+        let introducer: &[u8] = if is_converted { b"_utf8mb4" } else { b"" };
+        return Some([introducer, b"'", value, b"'"].concat());
     }
     Some([value, suffix_of(kind, value)].concat())
 }
@@ -273,6 +277,11 @@ mod tests {
                 "SET a=1, SQL_MODE=concat(@@sql_mode, _utf8 ',NO_KEY_OPTIONS')",
                 vec![("concat(@@sql_mode, _utf8 ',NO_KEY_OPTIONS')", false)],
             ),
+            (
+                "SET character_set_client=CONCAT('ucs', '2')",
+                vec![("CONCAT('ucs', '2')", false)],
+            ),
+            ("SET character_set_client=(SELECT a FROM t)", vec![]),
             ("SET sql_mode=(SELECT a FROM t)", vec![]),
             ("SET sql_mode=f(@@sql_mode)", vec![]),
             ("SET sql_mode=CONCAT(@a:='x')", vec![]),
@@ -303,7 +312,10 @@ mod tests {
                 types: vec![kind as u8],
                 rows: vec![vec![Some(value.into())]],
             };
-            literal(&rows).map(|literal| String::from_utf8(literal).unwrap())
+            let [plain, converted] = [false, true].map(|is_converted| literal(&rows, is_converted));
+            let is_same = converted.as_deref() == plain.as_deref();
+            assert!(is_same || converted.unwrap().starts_with(b"_utf8mb4'"));
+            plain.map(|literal| String::from_utf8(literal).unwrap())
         };
         let text = ColumnType::MYSQL_TYPE_VAR_STRING;
         for value in ["utf8mb4", "", "10", "+00:00"] {

@@ -1,11 +1,12 @@
 //! What a SET statement means for a session: refused, kept by the proxy, or repeated on every connection.
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use shardwright_rules::{Encoding, Statement};
 use shardwright_sql::set::{self, Scope, SetItem, UnknownMode, Value};
 use shardwright_sql::{LexMode, StatementClass};
-use shardwright_wire::charset::is_lexable;
+use shardwright_wire::charset::{charset_of_collation, is_lexable, is_never_of_clients};
 use shardwright_wire::{MysqlError, errors};
 
 use super::holds::SetLeft;
@@ -35,6 +36,9 @@ const NO_VALUES: [&str; 13] = [
 
 /// Variables whose SET begins or ends a record of statements, which COM_RESET_CONNECTION does not empty.
 const RECORDS: [&str; 2] = ["optimizer_trace", "profiling"];
+
+/// The only collation of `filename`, which mysql_common does not list.
+const COLLATION_OF_FILES: u16 = 17;
 
 /// A SET of sql_mode.
 #[derive(Debug, PartialEq, Eq)]
@@ -298,24 +302,20 @@ impl SetPlan {
                     alone: setting_sql_mode(value),
                 });
             }
-            "character_set_client" | "collation_connection" | "character_set_connection" => {
-                match value.text() {
-                    Some(charset) => {
-                        // A collation's name begins with its character set's.
-                        let charset = charset.split(|&byte| byte == b'_').next().unwrap_or_default();
-                        if name == "character_set_client" {
-                            self.client = Some(Encoding::of_charset(&lexable(charset)?));
-                        } else {
-                            // Servers convert literals to it. The text is read in the client's character set.
-                            let charset = name_of(charset).ok_or_else(|| unsupported(charset))?;
-                            self.connection = Some(Encoding::of_charset(&charset));
-                        }
-                    }
-                    None => {
-                        return Err(errors::UNKNOWN_CHARACTER_SET
-                            .with("name the character set: the proxy must know how to read statements"));
-                    }
-                }
+            "character_set_client" => {
+                let Some(charset) = charset_of(value) else {
+                    return Err(errors::UNKNOWN_CHARACTER_SET
+                        .with("name the character set: the proxy must know how to read statements"));
+                };
+                let charset = lexable(&charset).map_err(|error| as_written(error, value));
+                self.client = Some(Encoding::of_charset(&charset?));
+            }
+            // Servers convert literals to it. The text is read in the client's character set.
+            "collation_connection" | "character_set_connection" => {
+                let charset =
+                    charset_of(value).map(|charset| name_of(&charset).ok_or_else(|| unsupported(&charset)));
+                let encoding = charset.transpose()?.map(|charset| Encoding::of_charset(&charset));
+                self.connection = Some(encoding.unwrap_or(Encoding::Other));
             }
             "tx_isolation" | "transaction_isolation" => self.defaults.isolation = true,
             "tx_read_only" | "transaction_read_only" => self.defaults.access = true,
@@ -386,7 +386,43 @@ fn lexable(charset: &[u8]) -> Result<String, MysqlError> {
     }
 }
 
+/// The character set that a variable for one, or for a collation, is set to, where the text says it.
+fn charset_of<'a>(value: &'a Value<'_>) -> Option<Cow<'a, [u8]>> {
+    if let Value::Number(id) = value {
+        return match std::str::from_utf8(id).ok()?.parse().ok()? {
+            COLLATION_OF_FILES => Some(Cow::Borrowed(b"filename")),
+            id => Some(Cow::Owned(charset_of_collation(id)?.into_bytes())),
+        };
+    }
+    // A collation's name begins with its character set's.
+    let name = value.text()?.split(|&byte| byte == b'_').next();
+    Some(Cow::Borrowed(name.unwrap_or_default()))
+}
+
+/// Of a variable's value, servers show what was written; of SET NAMES, the name of the set.
+fn as_written(error: MysqlError, value: &Value<'_>) -> MysqlError {
+    let written = match value {
+        Value::Number(id) => Some(&**id),
+        value => value.text(),
+    };
+    match written {
+        Some(written) if error.code == errors::WRONG_VALUE_FOR_VAR.code => never_of_clients(written),
+        _ => error,
+    }
+}
+
+/// The error of servers for what they do not take for the character set of a client.
+pub(super) fn never_of_clients(charset: &[u8]) -> MysqlError {
+    errors::WRONG_VALUE_FOR_VAR.with(format_args!(
+        "Variable 'character_set_client' can't be set to the value of '{}'",
+        String::from_utf8_lossy(&charset[..charset.len().min(64)])
+    ))
+}
+
 fn unsupported(charset: &[u8]) -> MysqlError {
+    if let Some(name) = name_of(charset).filter(|name| is_never_of_clients(name)) {
+        return never_of_clients(name.as_bytes());
+    }
     errors::UNKNOWN_CHARACTER_SET.with(format_args!(
         "character set '{}' is not supported: the proxy cannot read statements in it",
         String::from_utf8_lossy(&charset[..charset.len().min(64)])

@@ -35,6 +35,66 @@ fn answers(client: &mut Conn, name: &str) -> Vec<String> {
     answers
 }
 
+/// Servers convert literals to `character_set_connection`, and find no value in text of two bytes a character.
+#[test]
+fn settings_are_set_back_in_a_session_that_converts_literals() {
+    let proxy = start(&Setup::default());
+    let options = shardwright_testkit::ClientOptions {
+        user: USER,
+        password: PASSWORD,
+        schema: None,
+    };
+    let mut both = [server().connect(options).unwrap(), proxy.connect(None)];
+    for connection in ["utf16", "utf32", "ucs2", "latin1"] {
+        for name in [
+            "optimizer_switch",
+            "sql_mode",
+            "time_zone",
+            "character_set_results",
+        ] {
+            let [expected, found] = both.each_mut().map(|client| {
+                [
+                    "SET NAMES utf8mb4".to_owned(),
+                    format!("SET character_set_connection = {connection}"),
+                    format!("SET @saved = @@{name}"),
+                    format!("SET {name} = DEFAULT"),
+                    format!("SET {name} = @saved"),
+                    format!("SELECT @@{name}, @@character_set_connection"),
+                    "SET collation_connection = DEFAULT".to_owned(),
+                    "SELECT @@collation_connection, HEX('a')".to_owned(),
+                ]
+                .map(|sql| try_text(client, &sql))
+            });
+            assert_eq!(found, expected, "{connection}: {name}");
+        }
+    }
+}
+
+#[test]
+fn no_server_takes_these_for_the_character_set_of_a_client() {
+    let proxy = start(&Setup::default());
+    let options = shardwright_testkit::ClientOptions {
+        user: USER,
+        password: PASSWORD,
+        schema: None,
+    };
+    let mut both = [server().connect(options).unwrap(), proxy.connect(None)];
+    for charset in ["ucs2", "UTF16", "'utf16le'", "utf32"] {
+        for sql in [
+            format!("SET NAMES {charset}"),
+            format!("SET CHARACTER SET {charset}"),
+            format!("SET character_set_client = {charset}"),
+            format!(
+                "SET character_set_client = CONCAT('{}', '')",
+                charset.trim_matches('\'')
+            ),
+        ] {
+            let [expected, found] = both.each_mut().map(|client| crate::support::error(client, &sql));
+            assert_eq!(found, expected, "{sql}");
+        }
+    }
+}
+
 #[test]
 fn every_variable_is_set_back_as_at_the_server() {
     let proxy = start(&Setup::default());

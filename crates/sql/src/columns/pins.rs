@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use super::lists::list_at;
 use super::{KeyLiteral, KeyValue};
-use crate::lex::{Span, Token, TokenKind, identifier, string_value};
+use crate::lex::{Span, Token, TokenKind, identifier, is_plain_introducer, string_value};
 use crate::parse::{Reading, same_but_for_case};
 use crate::work;
 
@@ -349,11 +349,6 @@ pub(super) fn literal_at(reading: &Reading<'_>, first: usize) -> Option<(KeyLite
 fn text_of(reading: &Reading<'_>, string: &Token) -> Option<String> {
     let value = string_value(string, reading.text, reading.mode)?;
     String::from_utf8(value.into_owned()).ok()
-}
-
-fn is_plain_introducer(introducer: &[u8]) -> bool {
-    let plain: [&[u8]; 3] = [b"_utf8mb4", b"_utf8mb3", b"_utf8"];
-    plain.iter().any(|known| introducer.eq_ignore_ascii_case(known))
 }
 
 /// A number with or without a sign; `whole` gives its digits.

@@ -63,6 +63,12 @@ pub fn string_value<'a>(token: &Token, text: &'a [u8], mode: LexMode) -> Option<
     Some(Cow::Owned(value))
 }
 
+/// Whether a string of ASCII behind this introducer is the same text without it, and compares as that does.
+pub(crate) fn is_plain_introducer(introducer: &[u8]) -> bool {
+    let plain: [&[u8]; 3] = [b"_utf8mb4", b"_utf8mb3", b"_utf8"];
+    plain.iter().any(|known| introducer.eq_ignore_ascii_case(known))
+}
+
 /// Escapes as the server reads them; `\%` and `\_` keep the backslash.
 fn push_escape(value: &mut Vec<u8>, escaped: Option<u8>) {
     match escaped {

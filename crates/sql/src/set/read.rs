@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use super::{Scope, SetItem, Value};
-use crate::lex::{LexMode, Lexer, Span, Token, TokenKind, identifier, string_value};
+use crate::lex::{LexMode, Lexer, Span, Token, TokenKind, identifier, is_plain_introducer, string_value};
 
 /// More tokens than any driver sends; beyond, the statement is `Unknown`.
 const MAX_TOKENS: usize = 4096;
@@ -235,6 +235,12 @@ impl<'a> Reader<'a, '_> {
                 Value::Number(Cow::Borrowed(token.span.of(self.text)))
             }
             [token] => self.word_or_text(*token).map_or_else(whole, Value::Text),
+            [introducer, string] if introducer.kind == TokenKind::Introducer => {
+                let text = string_value(string, self.text, self.mode);
+                let is_plain = is_plain_introducer(introducer.span.of(self.text));
+                let text = text.filter(|text| is_plain && text.is_ascii());
+                text.map_or_else(whole, Value::Text)
+            }
             [sign, number] if sign.is_operator(self.text, "-") && number.kind == TokenKind::Number => {
                 Value::Number(Cow::Owned([b"-", number.span.of(self.text)].concat()))
             }

@@ -97,6 +97,39 @@ fn the_mode_of_the_lexer_is_followed() {
 }
 
 #[test]
+fn what_literals_are_converted_to_is_known_or_taken_for_the_worst() {
+    for (sql, client, connection) in [
+        ("SET NAMES latin1", Some(Encoding::Ascii), Some(Encoding::Ascii)),
+        ("SET collation_connection=DEFAULT", None, Some(Encoding::Other)),
+        (
+            "SET character_set_connection=DEFAULT",
+            None,
+            Some(Encoding::Other),
+        ),
+        (
+            "SET collation_connection=@@collation_database",
+            None,
+            Some(Encoding::Other),
+        ),
+        ("SET collation_connection=utf16_bin", None, Some(Encoding::Other)),
+        (
+            "SET collation_connection=_utf8mb4'utf8mb4_bin'",
+            None,
+            Some(Encoding::Utf8mb4),
+        ),
+        ("SET collation_connection=45", None, Some(Encoding::Utf8mb4)),
+        ("SET character_set_client=33", Some(Encoding::Utf8mb3), None),
+    ] {
+        let plan = plan(sql).unwrap();
+        assert_eq!((plan.client, plan.connection), (client, connection), "{sql}");
+    }
+    assert_eq!(
+        plan("SET collation_connection=DEFAULT").unwrap().left,
+        SetLeft::Replayable
+    );
+}
+
+#[test]
 fn what_would_blind_the_lexer_is_refused() {
     for (sql, code) in [
         ("SET NAMES gbk", 1115),
@@ -105,6 +138,13 @@ fn what_would_blind_the_lexer_is_refused() {
         ("SET character_set_client=gb18030", 1115),
         ("SET character_set_client=@a", 1115),
         ("SET NAMES DEFAULT", 1115),
+        ("SET character_set_client=DEFAULT", 1115),
+        // The number of a collation of gbk.
+        ("SET character_set_client=28", 1115),
+        // Servers say this themselves.
+        ("SET NAMES ucs2", 1231),
+        ("SET character_set_client=utf32", 1231),
+        ("SET character_set_client=17", 1231),
         ("SET sql_mode='ORACLE'", 1231),
         ("SET SESSION sql_mode='NO_BACKSLASH_ESCAPES,MSSQL'", 1231),
         ("SET sql_mode=(SELECT a FROM t)", 1231),
