@@ -25,8 +25,10 @@ use crate::snapshot::{Snapshot, UserEntry};
 use crate::stats::bump;
 use crate::worker::Worker;
 
-/// Longest schema name in bytes: 64 characters.
-const MAX_SCHEMA: usize = 256;
+/// Bytes of the longest name that a server is asked about. That of a schema has 64 characters.
+const MAX_SCHEMA: usize = 1024;
+/// Bytes of a longer name that its error shows.
+const SHOWN_OF_SCHEMA: usize = 100;
 
 /// What clients may use. TLS is where there is a certificate, and what changes the bytes of answers is where every server
 /// has it.
@@ -312,6 +314,10 @@ pub(super) fn schema_name(name: &[u8]) -> Result<Arc<str>, MysqlError> {
         Ok(name) if !name.is_empty() && name.len() <= MAX_SCHEMA && !name.contains('\0') => {
             Ok(Arc::from(name))
         }
+        _ if name.len() > MAX_SCHEMA => Err(errors::WRONG_DB_NAME.with(format_args!(
+            "Incorrect database name '{}...'",
+            String::from_utf8_lossy(&name[..SHOWN_OF_SCHEMA])
+        ))),
         _ => Err(errors::BAD_DB.with(format_args!(
             "Unknown database '{}'",
             String::from_utf8_lossy(&name[..name.len().min(MAX_SCHEMA)])

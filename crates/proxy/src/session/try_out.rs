@@ -16,8 +16,9 @@ use crate::backend::Backend;
 use crate::known_good::KnownSchema;
 use crate::set_names::SetNames;
 
-/// Access denied to the schema, unknown schema.
-const ABOUT_SCHEMAS: [u16; 2] = [1044, 1049];
+/// Access denied to the schema, unknown schema, a name that is too long to MySQL, a name that no schema can have, a name that is not
+/// in its character set.
+const ABOUT_SCHEMAS: [u16; 5] = [1044, 1049, 1059, 1102, 1300];
 /// Unknown character set, collation of another one, unknown collation, wrong value of the variable.
 const ABOUT_NAMES: [u16; 4] = [1115, 1253, 1273, 1231];
 

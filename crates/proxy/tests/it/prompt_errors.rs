@@ -61,6 +61,40 @@ fn the_proxy_says_what_a_server_says() {
 }
 
 #[test]
+fn a_name_that_no_schema_can_have_is_refused_at_once() {
+    let proxy = one_cluster();
+    let here = schema("prompt_names");
+    for name in ["x".repeat(65), "x".repeat(300), "blank ".to_owned()] {
+        let code = |refused: mysql::Error| match refused {
+            mysql::Error::MySqlError(error) => error.code,
+            other => panic!("{name}: {other}"),
+        };
+        let login = |schema| ClientOptions {
+            user: support::USER,
+            password: support::PASSWORD,
+            schema: Some(schema),
+        };
+        let expected = code(server().connect(login(&name)).unwrap_err());
+        let refused = proxy.try_connect(support::USER, support::PASSWORD, Some(&name));
+        let found = code(refused.unwrap_err());
+        // Of some names, MySQL's login says that they are too long, and COM_INIT_DB that they are wrong.
+        let is_of_name = |code| [1059, 1102].contains(&code);
+        assert!(
+            found == expected || (is_of_name(found) && is_of_name(expected)),
+            "{name}: {found} for {expected}"
+        );
+        let (mut direct, mut through) = (
+            server().connect(login(&here)).unwrap(),
+            proxy.connect(Some(&here)),
+        );
+        let expected = code(direct.select_db(&name).unwrap_err());
+        assert_eq!(code(through.select_db(&name).unwrap_err()), expected, "{name}");
+        let sql = format!("USE `{name}`");
+        assert_eq!(said(&mut through, &sql), said(&mut direct, &sql), "{sql}");
+    }
+}
+
+#[test]
 fn a_schema_that_is_dropped_is_missed_at_once() {
     let proxy = one_cluster();
     let name = schema("prompt_dropped");
