@@ -32,7 +32,7 @@ use super::local_file::local_file;
 use super::query::Query;
 use super::schema::named_schema;
 use super::set_statement::SetPlan;
-use super::statement_words::{asks, kill_text, rejected, unroutable};
+use super::statement_words::{asks, is_comment_only, kill_text, rejected, unroutable};
 use super::{Flow, Session};
 
 /// Statements of one text.
@@ -79,7 +79,10 @@ impl Session {
                 splice.begin(at + 1 < parts.len());
             }
             let frame = query.frame_of(part);
-            if is_nothing(&Statement::new(part, self.mode())) {
+            let statement = Statement::new(part, self.mode());
+            // Servers answer with OK where only a comment is left.
+            let is_end = at > 0 && at + 1 == parts.len() && is_comment_only(&statement);
+            if is_nothing(&statement) && !is_end {
                 let error =
                     errors::PARSE.with("You have an error in your SQL syntax: nothing stands before ';'");
                 return self.refuse(frame.next_seq(), error).await;
