@@ -187,6 +187,8 @@ struct Session {
     answered_at: Option<Instant>,
     /// Its last statement was lost with its connection.
     has_lost_connection: bool,
+    /// COM_CHANGE_USERs that have failed.
+    failed_changes: u8,
 }
 
 /// A client whose connection was accepted.
@@ -258,6 +260,7 @@ async fn begin(worker: Rc<Worker>, arrival: Arrival) -> Option<Session> {
         statements: SessionStatements::default(),
         answered_at: None,
         has_lost_connection: false,
+        failed_changes: 0,
         doom: None,
     };
     let welcomed = session.welcome(accepted.names_schema, accepted.seq).await;

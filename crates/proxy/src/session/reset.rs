@@ -1,8 +1,9 @@
 //! COM_RESET_CONNECTION and COM_CHANGE_USER: the session begins anew.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use shardwright_wire::{ChangeUser, LoginStep, MysqlError, ServerLogin};
+use shardwright_wire::{ChangeUser, LoginStep, MysqlError, ServerLogin, errors};
 
 use super::diagnostics::Diagnostics;
 use super::hidden_variables::HiddenVariables;
@@ -11,6 +12,11 @@ use super::proof::{Dialogue, Known, Verdict};
 use super::routing_state::RoutingState;
 use super::settings::Settings;
 use super::{End, Flow, Session, malformed};
+
+/// Failed COM_CHANGE_USERs of a connection, after which each fails (MariaDB, `sql/sql_parse.cc`).
+const MAX_FAILED_CHANGES: u8 = 3;
+/// The answer to a failed COM_CHANGE_USER waits for so long.
+const FAILED_CHANGE_DELAY: Duration = Duration::from_secs(1);
 
 impl Session {
     /// COM_RESET_CONNECTION: everything but the user and the schema is as after the login.
@@ -37,6 +43,9 @@ impl Session {
 
     /// COM_CHANGE_USER: another login on the same connection.
     pub(super) async fn change_user(&mut self, body: &[u8], seq: u8) -> Flow {
+        if self.failed_changes >= MAX_FAILED_CHANGES {
+            return Box::pin(self.stay(errors::UNKNOWN_COM.with("Unknown command"), seq)).await;
+        }
         let change = match ChangeUser::decode(body, self.client.capabilities) {
             Ok(change) => change,
             Err(error) => return self.client.send_error(seq, &malformed(error)).await,
@@ -62,14 +71,31 @@ impl Session {
             Ok(None) => return Err(End::ClientGone),
             Err(_) => return Err(End::Closed),
         };
+        // After another error, nobody knows what the client says next.
+        let is_over = result
+            .as_ref()
+            .err()
+            .is_none_or(|error| error.code == errors::ACCESS_DENIED.code);
         let became = match result {
             Ok(known) => self.become_user(&change, known).await,
             Err(error) => Err(error),
         };
         match became {
             Ok(()) => self.welcome(!change.database.is_empty(), seq).await,
+            Err(error) if is_over && self.is_mariadb() => Box::pin(self.stay(error, seq)).await,
             Err(error) => self.refuse_and_close(error, seq).await,
         }
+    }
+
+    /// A COM_CHANGE_USER that fails ends the session of MariaDB's user, who begins another one; MySQL closes the connection.
+    async fn stay(&mut self, error: MysqlError, seq: u8) -> Flow {
+        self.failed_changes = self.failed_changes.saturating_add(1);
+        let schema = self.settings.schema.take();
+        self.begin_anew(schema).await;
+        self.begin_as_on_server().await;
+        // As MariaDB does it, so that passwords cannot be tried in numbers.
+        self.worker.shared.clock.sleep(FAILED_CHANGE_DELAY).await;
+        self.refuse(seq, error).await
     }
 
     async fn become_user(&mut self, change: &ChangeUser<'_>, known: Known) -> Result<(), MysqlError> {

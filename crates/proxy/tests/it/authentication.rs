@@ -13,6 +13,47 @@ use crate::support::{PASSWORD, Setup, TestProxy, USER, error, mariadb, server, s
 pub(crate) const STORED: &str = "0x24412430303524F9CC98CE08892924F50A213B6BC571A2C11778C5\
     625479393559393965414D45316477456B484F41316E64484742577A2E3162785353526B7554584647562F";
 
+/// MariaDB goes on with the former user, in a session that begins anew, and takes no more after three failures.
+#[test]
+fn a_client_that_fails_to_become_another_user_is_the_one_that_it_was() {
+    if shardwright_testkit::Flavour::default().is_mysql() {
+        return;
+    }
+    let name = crate::support::schema("change_fails");
+    let proxy = start(&Setup::default());
+    let mut both = [crate::several::direct(&name), proxy.connect(Some(&name))];
+    let [expected, found] = both.each_mut().map(|client| {
+        let mut seen = Vec::new();
+        for (user, password) in [
+            ("other", "wrong"),
+            ("other", PASSWORD),
+            ("nobody", PASSWORD),
+            (USER, "wrong"),
+            (USER, PASSWORD),
+            ("nobody", PASSWORD),
+        ] {
+            let text = "SET @a = 5, sql_select_limit = 7; BEGIN";
+            for sql in text.split("; ") {
+                mysql::prelude::Queryable::query_drop(client, sql).unwrap();
+            }
+            let options = mysql::ChangeUserOpts::new()
+                .with_user(Some(user.to_owned()))
+                .with_pass(Some(password.to_owned()));
+            let code = match client.change_user(options) {
+                Ok(()) => 0,
+                Err(mysql::Error::MySqlError(error)) => error.code,
+                Err(other) => panic!("{user}: {other}"),
+            };
+            let probe = "SELECT CURRENT_USER(), IFNULL(DATABASE(), ''), IFNULL(@a, ''), @@sql_select_limit > 7, @@in_transaction";
+            seen.push((code, crate::resets::try_text(client, probe)));
+        }
+        seen
+    });
+    let codes: Vec<u16> = found.iter().map(|(code, _)| *code).collect();
+    assert_eq!(codes, [1045, 0, 1045, 1045, 1047, 1047]);
+    assert_eq!(found, expected);
+}
+
 /// A proxy with a certificate whose user `app` has this secret, or `stored` in place of the other user.
 fn setup(path: &Path, user: &'static str, authority: &Authority) -> Setup {
     let pair = authority.issue("proxy", &["127.0.0.1"]).unwrap();
