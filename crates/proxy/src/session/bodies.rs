@@ -40,6 +40,16 @@ pub(super) fn has_body(text: &[u8], mode: LexMode) -> bool {
     end_of_body(text, mode).is_some()
 }
 
+/// Whether a text makes a procedure, a function, a trigger or a package: what its code asks, it asks when it runs.
+pub(super) fn stores_code(text: &[u8], mode: LexMode) -> bool {
+    let text = &text[behind_set_statement(text, mode)..];
+    let mut tokens = Lexer::new(text, mode).significant();
+    let is_create = tokens.next().is_some_and(|first| first.is_word(text, "CREATE"));
+    let object = object_with_body(text, &mut tokens);
+    // The schedule of an event is read at once.
+    is_create && object.is_some_and(|object| !object.is_word(text, "EVENT"))
+}
+
 /// The bytes of the first statement of a text, if it has a body; the semicolon behind it, or the end of the text, follows.
 pub(super) fn end_of_body(text: &[u8], mode: LexMode) -> Option<usize> {
     let from = behind_set_statement(text, mode);

@@ -7,7 +7,7 @@ use shardwright_sql::{LexMode, Lexer, SessionEffects, Shape, StatementClass, Tok
 use shardwright_wire::{MysqlError, errors};
 
 use super::asked::Asked;
-use super::bodies::{has_body, set_statement};
+use super::bodies::{has_body, set_statement, stores_code};
 use super::holds::Ending;
 use super::system_variables::first_beyond_ascii;
 
@@ -203,7 +203,7 @@ pub(super) fn asked(statement: &Statement<'_>) -> Asked {
         .shape()
         .effects
         .intersects(SessionEffects::READS_SESSION);
-    if reads || runs_text(statement) {
+    if (reads && !stores_code(text, statement.mode())) || runs_text(statement) {
         asked_in(text)
     } else {
         Asked::default()
@@ -242,6 +242,7 @@ pub(super) fn asks_insert_id(statement: &Statement<'_>) -> bool {
         && [&b"LAST_INSERT_ID"[..], b"IDENTITY"]
             .iter()
             .any(|name| mentions(statement.text(), name))
+        && !stores_code(statement.text(), statement.mode())
 }
 
 /// `SHOW WARNINGS`, `SHOW ERRORS`, `SHOW COUNT(*) WARNINGS`, `GET DIAGNOSTICS`.
@@ -390,6 +391,23 @@ mod tests {
             ("SELECT CONNECTION_ID()", false),
             ("SHOW TABLES", false),
             ("SELECT 'LAST_INSERT_ID()'", false),
+            (
+                "CREATE PROCEDURE p() BEGIN SELECT ROW_COUNT(), LAST_INSERT_ID(); END",
+                false,
+            ),
+            (
+                "CREATE OR REPLACE DEFINER=a@b FUNCTION f() RETURNS INT RETURN FOUND_ROWS()",
+                false,
+            ),
+            (
+                "CREATE TRIGGER g BEFORE INSERT ON t FOR EACH ROW SET @a = LAST_INSERT_ID()",
+                false,
+            ),
+            ("CREATE TABLE t SELECT ROW_COUNT()", true),
+            (
+                "CREATE EVENT e ON SCHEDULE AT NOW() + INTERVAL ROW_COUNT() DAY DO SELECT 1",
+                true,
+            ),
         ] {
             let statement = Statement::new(sql.as_bytes(), LexMode::default());
             assert_eq!(asks(&statement), expected, "{sql}");
