@@ -13,7 +13,7 @@ use std::time::Duration;
 use rustls::ClientConfig;
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, ConnectError, HEADER_LEN,
-    PacketHeader, Privacy, write_packet,
+    MariadbCapabilities, PacketHeader, Privacy, write_packet,
 };
 
 use crate::bundled::{PASSWORD, SCHEMA, USER};
@@ -254,6 +254,7 @@ fn credentials() -> BackendCredentials {
         secret: ClientSecret::password(PASSWORD.as_bytes()),
         database: Some(SCHEMA.into()),
         capabilities: CapabilityFlags::CLIENT_PROTOCOL_41,
+        mariadb_capabilities: MariadbCapabilities::empty(),
         collation: 45,
         attributes: Vec::new(),
         allow_public_key_retrieval: true,

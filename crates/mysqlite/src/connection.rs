@@ -195,6 +195,7 @@ impl Connection<'_> {
             | Command::Debug
             | Command::ProcessInfo
             | Command::Refresh(_)
+            | Command::StmtBulkExecute { .. }
             | Command::SetOption {
                 multi_statements: true,
             }

@@ -19,7 +19,8 @@ use shardwright_rules::ServerTls;
 use shardwright_sql::{LexMode, Servers};
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, ConnectError,
-    Greeting, MysqlError, ResponseScanner, ScanError, SpliceError, StatusFlags, capability, errors,
+    Greeting, MariadbCapabilities, MysqlError, ResponseScanner, ScanError, SpliceError, StatusFlags,
+    capability, errors,
 };
 
 pub(crate) use self::age::MAX_AGE_OF_OWN;
@@ -51,6 +52,9 @@ pub(crate) const OF_EVERY_SERVER: CapabilityFlags = RESHAPING.union(CapabilityFl
 /// The capabilities that change the bytes of answers: a client that has one needs servers that have it.
 const RESHAPING: CapabilityFlags =
     CapabilityFlags::CLIENT_DEPRECATE_EOF.union(CapabilityFlags::CLIENT_SESSION_TRACK);
+
+/// The same of MariaDB's further capabilities; whether there is extended metadata is up to the client.
+const OF_MARIADB: MariadbCapabilities = MariadbCapabilities::MARIADB_CLIENT_STMT_BULK_OPERATIONS;
 
 /// What is spoken on both sides beside those.
 pub(crate) const BASE: CapabilityFlags = capability::REQUIRED
@@ -130,6 +134,8 @@ pub(crate) struct Backend {
     pub(crate) servers: Servers,
     /// Attributes stand before the text of a query.
     takes_attributes: bool,
+    /// It takes MariaDB's bulk executions.
+    pub(crate) takes_bulk: bool,
     pub(crate) schema: Option<Arc<str>>,
     /// `None`: as the login left it.
     pub(crate) names: Option<SetNames>,
@@ -202,6 +208,7 @@ struct LoggedIn {
     greeting: Greeting,
     status: StatusFlags,
     capabilities: CapabilityFlags,
+    mariadb_capabilities: MariadbCapabilities,
 }
 
 impl Connect<'_> {
@@ -233,6 +240,7 @@ impl Connect<'_> {
             greeting,
             status,
             capabilities,
+            mariadb_capabilities,
         } = self.log_in(&mut channel).await?;
         if !is_read_in(LexMode::default(), status, greeting.is_mariadb()) {
             return Err(ConnectFailure::Unfit(OTHER_SQL_MODE));
@@ -249,6 +257,8 @@ impl Connect<'_> {
             is_mariadb: greeting.is_mariadb(),
             servers: Servers::of_version(&greeting.server_version).unwrap_or(Servers::ALL),
             takes_attributes: capabilities.contains(CapabilityFlags::CLIENT_QUERY_ATTRIBUTES),
+            takes_bulk: mariadb_capabilities
+                .contains(MariadbCapabilities::MARIADB_CLIENT_STMT_BULK_OPERATIONS),
             schema: self.schema,
             names: None,
             autocommit: status.contains(StatusFlags::SERVER_STATUS_AUTOCOMMIT),
@@ -281,6 +291,7 @@ impl Connect<'_> {
     async fn log_in(&self, channel: &mut Channel) -> Result<LoggedIn, ConnectFailure> {
         let credentials = self.credentials();
         let needed = self.key.shaping - CapabilityFlags::CLIENT_QUERY_ATTRIBUTES;
+        let needed_of_mariadb = self.key.mariadb_capabilities();
         let mut frame = Frame::default();
         login_packet(channel, &mut frame).await?;
         let greeting = ClientLogin::greeting(frame.payload())?;
@@ -304,11 +315,16 @@ impl Connect<'_> {
                     // It would be taken for the answer to the first statement.
                     return Err(ConnectFailure::Unfit("it said more than the answer to the login"));
                 }
-                ClientStep::Ready { capabilities, status } if capabilities.contains(needed) => {
+                ClientStep::Ready {
+                    capabilities,
+                    mariadb_capabilities,
+                    status,
+                } if capabilities.contains(needed) && mariadb_capabilities.contains(needed_of_mariadb) => {
                     return Ok(LoggedIn {
                         greeting,
                         status,
                         capabilities,
+                        mariadb_capabilities,
                     });
                 }
                 ClientStep::Ready { .. } => {
@@ -329,6 +345,7 @@ impl Connect<'_> {
                 | self.key.shaping
                 | CapabilityFlags::CLIENT_CONNECT_ATTRS
                 | CapabilityFlags::CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS,
+            mariadb_capabilities: OF_MARIADB | self.key.mariadb_capabilities(),
             collation: self.key.collation,
             attributes: attributes::attributes(),
             allow_public_key_retrieval: self.allow_public_key_retrieval,
@@ -397,6 +414,7 @@ impl Backend {
             is_mariadb: true,
             servers: Servers::ALL_MARIADB,
             takes_attributes: false,
+            takes_bulk: false,
             schema: None,
             names: None,
             autocommit: true,

@@ -11,7 +11,7 @@ use arc_swap::ArcSwapOption;
 use rustc_hash::{FxHashMap, FxHashSet};
 use shardwright_rules::{HostgroupId, Member, ServerTls};
 use shardwright_sql::Servers;
-use shardwright_wire::{CapabilityFlags, Greeting};
+use shardwright_wire::{CapabilityFlags, Greeting, MariadbCapabilities};
 use tokio::sync::Semaphore;
 
 use crate::causal::Reach;
@@ -52,6 +52,8 @@ pub(crate) struct MemberRuntime {
     version: ArcSwapOption<String>,
     /// Capabilities that its greeting did not offer; none before the first.
     lacks: AtomicU32,
+    /// MariaDB's further capabilities, as far as is known.
+    mariadb_capabilities: AtomicU32,
     /// How its sessions begin.
     pub(crate) defaults: KnownDefaults,
     /// What it is known to have.
@@ -86,6 +88,7 @@ impl MemberRuntime {
             is_cut_off: AtomicBool::new(false),
             version: ArcSwapOption::empty(),
             lacks: AtomicU32::new(0),
+            mariadb_capabilities: AtomicU32::new(0),
             defaults: KnownDefaults::default(),
             reach: Reach::default(),
             speed: ReadSpeed::default(),
@@ -110,6 +113,8 @@ impl MemberRuntime {
     pub(crate) fn greeted(&self, greeting: &Greeting) {
         self.lacks
             .store(greeting.capabilities.complement().bits(), Ordering::Relaxed);
+        self.mariadb_capabilities
+            .store(greeting.mariadb_capabilities.bits(), Ordering::Relaxed);
         let version = greeting.server_version.as_str();
         if self
             .version
@@ -131,6 +136,13 @@ impl MemberRuntime {
     pub(crate) fn peers(&self) -> BTreeSet<IpAddr> {
         let peers = self.peers.lock().unwrap_or_else(PoisonError::into_inner);
         peers.clone()
+    }
+
+    /// MariaDB's further capabilities of the server, if a connection was opened.
+    pub(crate) fn mariadb_capabilities(&self) -> Option<MariadbCapabilities> {
+        self.version.load().as_ref()?;
+        let bits = self.mariadb_capabilities.load(Ordering::Relaxed);
+        Some(MariadbCapabilities::from_bits_retain(bits))
     }
 
     /// Capabilities that the server does not have, as far as is known.

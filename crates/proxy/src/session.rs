@@ -128,6 +128,7 @@ use shardwright_wire::{CapabilityFlags, Command, DecodeError, MysqlError, errors
 
 use self::client::Client;
 use self::diagnostics::Diagnostics;
+use self::execute_parameters::{ExecutionFlags, not_in_bulk};
 use self::held::HeldConnections;
 use self::hidden_variables::HiddenVariables;
 use self::login::Login;
@@ -136,7 +137,7 @@ use self::pending_transaction::PendingTransaction;
 use self::query::Query;
 use self::routing_state::RoutingState;
 use self::settings::Settings;
-use self::statements::SessionStatements;
+use self::statements::{LAST_PREPARED, SessionStatements};
 use self::wait::Woken;
 use crate::channel::{Channel, Frame};
 use crate::half_open::LoginPermit;
@@ -237,6 +238,7 @@ async fn begin(worker: Rc<Worker>, arrival: Arrival) -> Option<Session> {
     let encoding = login::encoding_of(accepted.login.collation);
     let mut settings = Settings::new(accepted.schema, encoding);
     if accepted
+        .dialect
         .capabilities
         .contains(CapabilityFlags::CLIENT_IGNORE_SPACE)
     {
@@ -247,7 +249,7 @@ async fn begin(worker: Rc<Worker>, arrival: Arrival) -> Option<Session> {
         worker,
         handle,
         listener,
-        client: Client::new(channel, accepted.capabilities),
+        client: Client::new(channel, accepted.dialect),
         login: accepted.login,
         settings,
         pending: PendingTransaction::default(),
@@ -318,21 +320,29 @@ impl Session {
                 statement_id,
                 flags,
                 parameters,
-            } => match self.statements.has_cursor(statement_id) {
-                false => boxed!(self.execute(statement_id, flags, parameters, seq)),
-                true => Box::pin(self.execute_anew(statement_id, flags, parameters, seq)),
-            },
+            } => self.execution(statement_id, ExecutionFlags::Once(flags), parameters, seq),
+            Command::StmtBulkExecute {
+                statement_id,
+                flags,
+                rows,
+            } if self.client.takes_bulk => {
+                self.execution(statement_id, ExecutionFlags::Bulk(flags), rows, seq)
+            }
+            Command::StmtBulkExecute { .. } => Box::pin(self.refuse(seq, not_in_bulk())),
             Command::StmtSendLongData {
                 statement_id,
                 parameter,
                 data,
             } => {
-                self.long_data(statement_id, parameter, data);
+                let id = self.statement_meant(statement_id);
+                self.long_data(id, parameter, data);
                 Box::pin(ready(Ok(())))
             }
-            Command::StmtClose(id) => Box::pin(self.close_statement(id)),
-            Command::StmtReset(id) => Box::pin(self.reset_statement(id, seq)),
-            Command::StmtFetch { statement_id, rows } => Box::pin(self.fetch(statement_id, rows, seq)),
+            Command::StmtClose(id) => Box::pin(self.close_statement(self.statement_meant(id))),
+            Command::StmtReset(id) => Box::pin(self.reset_statement(self.statement_meant(id), seq)),
+            Command::StmtFetch { statement_id, rows } => {
+                Box::pin(self.fetch(self.statement_meant(statement_id), rows, seq))
+            }
             Command::ResetConnection => Box::pin(self.reset_connection(seq)),
             Command::ChangeUser(body) => Box::pin(self.change_user(body, seq)),
             Command::Statistics => Box::pin(self.statistics(seq)),
@@ -346,6 +356,26 @@ impl Session {
             Command::ProcessInfo => Box::pin(self.process_info(frame)),
             Command::Unknown(_) => Box::pin(self.unsupported(seq, "Unknown command")),
         }
+    }
+
+    fn execution<'a>(
+        &'a mut self,
+        id: u32,
+        flags: ExecutionFlags,
+        block: &'a [u8],
+        seq: u8,
+    ) -> Answering<'a> {
+        let id = self.statement_meant(id);
+        match self.statements.has_cursor(id) {
+            false => boxed!(self.execute(id, flags, block, seq)),
+            true => Box::pin(self.execute_anew(id, flags, block, seq)),
+        }
+    }
+
+    /// The number of a prepared statement, which clients of MariaDB may not know yet.
+    fn statement_meant(&self, id: u32) -> u32 {
+        let last = self.statements.last_prepared().filter(|_| id == LAST_PREPARED);
+        last.filter(|_| self.is_mariadb()).unwrap_or(id)
     }
 
     async fn answer_malformed(&mut self, seq: u8, error: DecodeError) -> Flow {
@@ -404,6 +434,7 @@ fn malformed(error: DecodeError) -> MysqlError {
 
 #[cfg(test)]
 mod tests {
+    use super::execute_parameters::ExecutionFlags;
     use super::query::Query;
     use super::{Session, serve};
 
@@ -420,7 +451,9 @@ mod tests {
         type Text = &'static [u8];
         let query =
             |session: &'static mut Session, (text, query): (Text, Query<'static>)| session.query(text, query);
-        let execute = |session: &'static mut Session, block: Text| session.execute(1, 0, block, 1);
+        let execute = |session: &'static mut Session, block: Text| {
+            session.execute(1, ExecutionFlags::Once(0), block, 1)
+        };
         for (size, what) in [
             (size_of_future(query), "a text"),
             (size_of_future(execute), "an execution"),

@@ -10,7 +10,7 @@ use shardwright_rules::{
     NativeStep, OnClientGone, Scope, User,
 };
 use shardwright_sql::Servers;
-use shardwright_wire::{CapabilityFlags, ClientSecret};
+use shardwright_wire::{CapabilityFlags, ClientSecret, MariadbCapabilities};
 
 use crate::causal::CausalClusters;
 use crate::hostgroup_members::{HostgroupMember, HostgroupMembers};
@@ -301,6 +301,16 @@ impl Snapshot {
     pub(crate) fn lacks(&self) -> CapabilityFlags {
         self.members_in_order()
             .fold(CapabilityFlags::empty(), |lacks, member| lacks | member.lacks())
+    }
+
+    /// MariaDB's further capabilities that all servers have whose greetings are known; none where no greeting is.
+    pub(crate) fn mariadb_capabilities(&self) -> MariadbCapabilities {
+        let known = self
+            .members_in_order()
+            .filter_map(MemberRuntime::mariadb_capabilities);
+        known
+            .reduce(|all, one| all & one)
+            .unwrap_or(MariadbCapabilities::empty())
     }
 
     /// Whether a running member is one of this generation's.

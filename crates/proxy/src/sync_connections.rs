@@ -128,6 +128,7 @@ impl SyncRequest<'_> {
             key: PoolKey {
                 user: self.user.clone(),
                 shaping: CapabilityFlags::empty(),
+                has_extended_metadata: false,
                 collation: COLLATION,
                 has_schema: false,
             },

@@ -10,7 +10,7 @@
 //! Invariant: the password itself leaves only on a private connection, or encrypted where the caller allows to believe
 //! the key that a server sends.
 
-use mysql_common::constants::CapabilityFlags;
+use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::AuthSwitchRequest;
 use mysql_common::proto::MyDeserialize;
@@ -38,6 +38,8 @@ pub struct BackendCredentials {
     pub database: Option<Vec<u8>>,
     /// Wished capabilities; what the server lacks or this crate does not understand is left out.
     pub capabilities: CapabilityFlags,
+    /// The same of MariaDB's further capabilities.
+    pub mariadb_capabilities: MariadbCapabilities,
     /// Collation of the connection, low byte of its id.
     pub collation: u8,
     /// Connection attributes.
@@ -88,6 +90,8 @@ pub enum ClientStep {
     Ready {
         /// What the connection speaks.
         capabilities: CapabilityFlags,
+        /// The same of MariaDB's further capabilities.
+        mariadb_capabilities: MariadbCapabilities,
         /// The server's status.
         status: mysql_common::constants::StatusFlags,
     },
@@ -98,6 +102,7 @@ pub enum ClientStep {
 pub struct ClientLogin {
     secret: ClientSecret,
     capabilities: CapabilityFlags,
+    mariadb_capabilities: MariadbCapabilities,
     privacy: Privacy,
     allow_public_key_retrieval: bool,
     /// The method of the last answer, and the challenge it is for.
@@ -130,7 +135,8 @@ impl ClientLogin {
     /// The payload that asks a server that offers it for TLS; the login goes on inside.
     #[must_use]
     pub fn tls_request(greeting: &Greeting, credentials: &BackendCredentials) -> Vec<u8> {
-        let capabilities = shared_capabilities(greeting, credentials) | CapabilityFlags::CLIENT_SSL;
+        let (capabilities, of_mariadb) = shared_capabilities(greeting, credentials);
+        let capabilities = (capabilities | CapabilityFlags::CLIENT_SSL, of_mariadb);
         tls_request(capabilities, MAX_PACKET, credentials.collation)
     }
 
@@ -144,7 +150,7 @@ impl ClientLogin {
         credentials: &BackendCredentials,
         privacy: Privacy,
     ) -> Result<(Self, Vec<u8>), ConnectError> {
-        let mut capabilities = shared_capabilities(greeting, credentials);
+        let (mut capabilities, mariadb_capabilities) = shared_capabilities(greeting, credentials);
         // Elsewhere it would ask for TLS.
         capabilities.set(CapabilityFlags::CLIENT_SSL, privacy == Privacy::Tls);
         let offered = Method::named(greeting.auth_plugin.as_bytes()).unwrap_or(Method::Native);
@@ -159,6 +165,7 @@ impl ClientLogin {
         };
         let request = LoginRequest {
             capabilities,
+            mariadb_capabilities,
             max_packet: MAX_PACKET,
             collation: credentials.collation,
             user: credentials.user.clone(),
@@ -170,6 +177,7 @@ impl ClientLogin {
         let login = Self {
             secret: credentials.secret.clone(),
             capabilities,
+            mariadb_capabilities,
             privacy,
             allow_public_key_retrieval: credentials.allow_public_key_retrieval,
             method,
@@ -190,6 +198,7 @@ impl ClientLogin {
                 let ok = OkPacket::decode(payload, self.capabilities)?;
                 Ok(ClientStep::Ready {
                     capabilities: self.capabilities,
+                    mariadb_capabilities: self.mariadb_capabilities,
                     status: ok.status,
                 })
             }
@@ -257,7 +266,10 @@ impl ClientLogin {
 const MAX_PACKET: u32 = MAX_CHUNK as u32 + 1;
 
 /// What is wished for, understood, and offered.
-fn shared_capabilities(greeting: &Greeting, credentials: &BackendCredentials) -> CapabilityFlags {
+fn shared_capabilities(
+    greeting: &Greeting,
+    credentials: &BackendCredentials,
+) -> (CapabilityFlags, MariadbCapabilities) {
     let wished = credentials.capabilities | capability::REQUIRED | CapabilityFlags::CLIENT_PLUGIN_AUTH;
     // The server then lets a client in to whom it says that its password has expired, in an answer to a statement.
     let taken = capability::UNDERSTOOD | CapabilityFlags::CLIENT_CAN_HANDLE_EXPIRED_PASSWORDS;
@@ -267,5 +279,10 @@ fn shared_capabilities(greeting: &Greeting, credentials: &BackendCredentials) ->
         with_schema,
         credentials.database.is_some() && greeting.capabilities.contains(with_schema),
     );
-    capabilities
+    let wished = credentials.mariadb_capabilities & capability::UNDERSTOOD_OF_MARIADB;
+    let of_mariadb = wished & greeting.mariadb_capabilities;
+    if !of_mariadb.is_empty() {
+        capabilities.remove(CapabilityFlags::CLIENT_LONG_PASSWORD);
+    }
+    (capabilities, of_mariadb)
 }

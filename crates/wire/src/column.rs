@@ -2,7 +2,7 @@
 //!
 //! mysql_common's `Column` writes the length where the collation belongs; a test shows when that ends.
 
-use mysql_common::constants::{ColumnFlags, ColumnType};
+use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType, MariadbCapabilities};
 
 use crate::bytes::put_lenenc_bytes;
 use crate::charset;
@@ -30,6 +30,24 @@ pub struct ColumnDefinition {
     pub flags: ColumnFlags,
     /// Digits after the point; 31 is "as many as there are".
     pub decimals: u8,
+}
+
+/// What lays out results on a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Dialect {
+    /// What the connection speaks.
+    pub capabilities: CapabilityFlags,
+    /// The same of MariaDB's further capabilities.
+    pub mariadb_capabilities: MariadbCapabilities,
+}
+
+impl From<CapabilityFlags> for Dialect {
+    fn from(capabilities: CapabilityFlags) -> Self {
+        Self {
+            capabilities,
+            mariadb_capabilities: MariadbCapabilities::empty(),
+        }
+    }
 }
 
 impl ColumnDefinition {
@@ -71,8 +89,13 @@ impl ColumnDefinition {
         }
     }
 
-    /// Appends the payload.
+    /// Appends the payload, for connections without MariaDB's further capabilities.
     pub fn encode(&self, out: &mut Vec<u8>) {
+        self.encode_in(out, CapabilityFlags::empty().into());
+    }
+
+    /// Appends the payload. Of extended metadata, which would name the format of a type, it has none.
+    pub(crate) fn encode_in(&self, out: &mut Vec<u8>, dialect: Dialect) {
         put_lenenc_bytes(out, b"def");
         for name in [
             &self.schema,
@@ -82,6 +105,10 @@ impl ColumnDefinition {
             &self.org_name,
         ] {
             put_lenenc_bytes(out, name);
+        }
+        let extended = MariadbCapabilities::MARIADB_CLIENT_EXTENDED_METADATA;
+        if dialect.mariadb_capabilities.contains(extended) {
+            put_lenenc_bytes(out, b"");
         }
         out.push(12);
         out.extend_from_slice(&self.collation.to_le_bytes());

@@ -56,6 +56,15 @@ pub enum Command<'a> {
         /// NULL bitmap, types and values; see [`crate::binary`].
         parameters: &'a [u8],
     },
+    /// MariaDB's COM_STMT_BULK_EXECUTE: one execution for each row of parameters.
+    StmtBulkExecute {
+        /// Which statement.
+        statement_id: u32,
+        /// Whether types stand before the rows.
+        flags: u16,
+        /// Types and rows, in which an indicator stands before each value.
+        rows: &'a [u8],
+    },
     /// COM_STMT_SEND_LONG_DATA: a piece of a parameter; there is no answer.
     StmtSendLongData {
         /// Which statement.
@@ -169,6 +178,11 @@ impl<'a> Command<'a> {
                 rows: reader.u32()?,
             },
             31 => Self::ResetConnection,
+            250 => Self::StmtBulkExecute {
+                statement_id: reader.u32()?,
+                flags: reader.u16()?,
+                rows: reader.take_rest(),
+            },
             unknown => Self::Unknown(unknown),
         })
     }
@@ -198,6 +212,15 @@ impl<'a> Command<'a> {
                 out.push(flags);
                 out.extend_from_slice(&1_u32.to_le_bytes());
                 out.extend_from_slice(parameters);
+            }
+            Self::StmtBulkExecute {
+                statement_id,
+                flags,
+                rows,
+            } => {
+                out.extend_from_slice(&statement_id.to_le_bytes());
+                out.extend_from_slice(&flags.to_le_bytes());
+                out.extend_from_slice(rows);
             }
             Self::StmtSendLongData {
                 statement_id,
@@ -245,6 +268,7 @@ impl<'a> Command<'a> {
             Self::SetOption { .. } => 27,
             Self::StmtFetch { .. } => 28,
             Self::ResetConnection => 31,
+            Self::StmtBulkExecute { .. } => 250,
             Self::Unknown(byte) => *byte,
         }
     }
@@ -269,6 +293,7 @@ impl<'a> Command<'a> {
                 0 => ResponseShape::BinaryResults,
                 _ => ResponseShape::BinaryResultsOrCursor,
             },
+            Self::StmtBulkExecute { .. } => ResponseShape::BinaryResults,
             Self::StmtFetch { .. } => ResponseShape::Rows,
             Self::StmtPrepare(_) => ResponseShape::Prepare,
             Self::FieldList { .. } => ResponseShape::Definitions,

@@ -2,7 +2,7 @@
 //!
 //! It is not mysql_common's `HandshakePacket`, which panics where a server announces a challenge of 128 to 135 bytes.
 
-use mysql_common::constants::{CapabilityFlags, StatusFlags};
+use mysql_common::constants::{CapabilityFlags, MariadbCapabilities, StatusFlags};
 
 use crate::auth::{Method, SCRAMBLE_LEN, Scramble};
 use crate::bytes::{DecodeError, Reader, put_nul_bytes};
@@ -23,8 +23,8 @@ pub struct Greeting {
     pub scramble: Scramble,
     /// What the server can do.
     pub capabilities: CapabilityFlags,
-    /// MariaDB's further capabilities; 0 from a MySQL server.
-    pub mariadb_capabilities: u32,
+    /// MariaDB's further capabilities; none from a MySQL server. With any, a greeting has no `CLIENT_LONG_PASSWORD`.
+    pub mariadb_capabilities: MariadbCapabilities,
     /// Default collation, the low byte of its id.
     pub collation: u8,
     /// Status at the start.
@@ -48,7 +48,7 @@ impl Greeting {
             connection_id,
             scramble,
             capabilities,
-            mariadb_capabilities: 0,
+            mariadb_capabilities: MariadbCapabilities::empty(),
             collation,
             status: StatusFlags::SERVER_STATUS_AUTOCOMMIT,
             auth_plugin: Method::Native.name().to_owned(),
@@ -69,12 +69,16 @@ impl Greeting {
         put_nul_bytes(&mut out, self.server_version.replace('\0', "").as_bytes());
         out.extend_from_slice(&self.connection_id.to_le_bytes());
         put_nul_bytes(&mut out, &self.scramble.0[..8]);
-        let [low0, low1, high0, high1] = self.capabilities.bits().to_le_bytes();
+        let mut capabilities = self.capabilities;
+        if !self.mariadb_capabilities.is_empty() {
+            capabilities.remove(CapabilityFlags::CLIENT_LONG_PASSWORD);
+        }
+        let [low0, low1, high0, high1] = capabilities.bits().to_le_bytes();
         out.extend_from_slice(&[low0, low1, self.collation]);
         out.extend_from_slice(&self.status.bits().to_le_bytes());
         out.extend_from_slice(&[high0, high1, SCRAMBLE_LEN as u8 + 1]);
         out.extend_from_slice(&[0; 6]);
-        out.extend_from_slice(&self.mariadb_capabilities.to_le_bytes());
+        out.extend_from_slice(&self.mariadb_capabilities.bits().to_le_bytes());
         put_nul_bytes(&mut out, &self.scramble.0[8..]);
         put_nul_bytes(&mut out, self.auth_plugin.as_bytes());
         out
@@ -124,7 +128,7 @@ impl Greeting {
             connection_id,
             scramble,
             capabilities,
-            mariadb_capabilities: if is_mysql { 0 } else { extended },
+            mariadb_capabilities: MariadbCapabilities::from_bits_retain(if is_mysql { 0 } else { extended }),
             collation,
             status,
             auth_plugin,

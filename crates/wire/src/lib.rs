@@ -36,13 +36,15 @@ pub use answer_splice::{AnswerSplice, SpliceError};
 pub use auth::ClientSecret;
 pub use bytes::DecodeError;
 pub use client_login::{BackendCredentials, ClientLogin, ClientStep, ConnectError};
-pub use column::ColumnDefinition;
+pub use column::{ColumnDefinition, Dialect};
 pub use command::{ChangeUser, Command, ResponseShape};
 pub use compression::{CompressionError, FrameCodec};
 pub use errors::{ErrorCode, MysqlError};
 pub use handshake::Greeting;
 pub use login::{Attributes, ClientHello, LoginRequest};
-pub use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType, StatusFlags};
+pub use mysql_common::constants::{
+    CapabilityFlags, ColumnFlags, ColumnType, MariadbCapabilities, StatusFlags,
+};
 pub use outcome::{Outcome, OutcomeKind};
 pub use packet::{
     HEADER_LEN, MAX_CHUNK, PRE_AUTH_MAX_PAYLOAD, Packet, PacketError, PacketHeader, append_packet,

@@ -3,7 +3,7 @@
 //! It is not mysql_common's `HandshakeResponse`, which chooses the collation by itself, while the proxy passes on its
 //! client's, and refuses logins without the attributes that they announce, which drivers send.
 
-use mysql_common::constants::CapabilityFlags;
+use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
 
 use crate::bytes::{DecodeError, Reader, put_lenenc_bytes, put_nul_bytes};
 
@@ -27,6 +27,8 @@ pub enum ClientHello {
 pub struct LoginRequest {
     /// What the client claims to be able to do; the connection speaks what both sides can.
     pub capabilities: CapabilityFlags,
+    /// The same of MariaDB's further capabilities; none beside `CLIENT_LONG_PASSWORD`, which takes their place in the packet.
+    pub mariadb_capabilities: MariadbCapabilities,
     /// The largest packet that the client takes.
     pub max_packet: u32,
     /// Collation of the client's character set, the low byte of its id.
@@ -61,7 +63,9 @@ impl ClientHello {
         }
         let max_packet = reader.u32()?;
         let collation = reader.u8()?;
-        reader.take(23)?;
+        reader.take(19)?;
+        let further = reader.u32()?;
+        let is_mariadb = !capabilities.contains(CapabilityFlags::CLIENT_LONG_PASSWORD);
         let user = reader.nul_bytes()?.to_vec();
         let auth_response = auth_response(&mut reader, capabilities)?.to_vec();
         let database = if capabilities.contains(CapabilityFlags::CLIENT_CONNECT_WITH_DB) {
@@ -79,6 +83,7 @@ impl ClientHello {
         };
         Ok(Self::Login(LoginRequest {
             capabilities,
+            mariadb_capabilities: MariadbCapabilities::from_bits_retain(if is_mariadb { further } else { 0 }),
             max_packet,
             collation,
             user,
@@ -115,12 +120,17 @@ fn attributes(block: &[u8]) -> Result<Attributes, DecodeError> {
 }
 
 /// The payload that asks for TLS: the start of a login, which is repeated whole inside.
-pub(crate) fn tls_request(capabilities: CapabilityFlags, max_packet: u32, collation: u8) -> Vec<u8> {
+pub(crate) fn tls_request(
+    (capabilities, of_mariadb): (CapabilityFlags, MariadbCapabilities),
+    max_packet: u32,
+    collation: u8,
+) -> Vec<u8> {
     let mut out = Vec::with_capacity(FIXED_LEN);
     out.extend_from_slice(&capabilities.bits().to_le_bytes());
     out.extend_from_slice(&max_packet.to_le_bytes());
     out.push(collation);
-    out.extend_from_slice(&[0; 23]);
+    out.extend_from_slice(&[0; 19]);
+    out.extend_from_slice(&of_mariadb.bits().to_le_bytes());
     out
 }
 
@@ -136,7 +146,11 @@ impl LoginRequest {
         if self.attributes.is_empty() {
             capabilities.remove(CapabilityFlags::CLIENT_CONNECT_ATTRS);
         }
-        let mut out = tls_request(capabilities, self.max_packet, self.collation);
+        let of_mariadb = self.mariadb_capabilities;
+        if !of_mariadb.is_empty() {
+            capabilities.remove(CapabilityFlags::CLIENT_LONG_PASSWORD);
+        }
+        let mut out = tls_request((capabilities, of_mariadb), self.max_packet, self.collation);
         put_nul_bytes(&mut out, until_nul(&self.user));
         if capabilities.contains(CapabilityFlags::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA) {
             put_lenenc_bytes(&mut out, &self.auth_response);

@@ -6,7 +6,7 @@ use mysql_common::constants::{CapabilityFlags, StatusFlags};
 
 use crate::bytes::Reader;
 use crate::bytes::{put_lenenc_bytes, put_lenenc_int};
-use crate::column::ColumnDefinition;
+use crate::column::{ColumnDefinition, Dialect};
 use crate::packet::{append_packet, take_packet};
 use crate::response::{EofPacket, OkPacket};
 
@@ -76,8 +76,10 @@ fn text_value(row: &mut Reader<'_>) -> Option<Option<Vec<u8>>> {
     Some(Some(row.lenenc_bytes().ok()?.to_vec()))
 }
 
-/// The name of a column and its type, from its definition.
+/// The name of a column and its type, from its definition. Behind the type, its flags, decimals and a filler end the definition;
+/// before it, there may be extended metadata.
 fn column(definition: &[u8]) -> Option<(Vec<u8>, u8)> {
+    const BEHIND_TYPE: usize = 2 + 1 + 2;
     let mut reader = Reader::new(definition);
     // The catalog, the schema, the table, and the table as it is stored.
     for _ in 0..4 {
@@ -86,10 +88,9 @@ fn column(definition: &[u8]) -> Option<(Vec<u8>, u8)> {
     let name = reader.lenenc_bytes().ok()?.to_vec();
     // The column's own name; then the length of what follows, its character set (2 bytes) and its length (4).
     reader.lenenc_bytes().ok()?;
-    for _ in 0..7 {
-        reader.u8().ok()?;
-    }
-    Some((name, reader.u8().ok()?))
+    reader.take(1 + 2 + 4 + 1 + BEHIND_TYPE).ok()?;
+    let type_at = definition.len().checked_sub(BEHIND_TYPE + 1)?;
+    Some((name, *definition.get(type_at)?))
 }
 
 /// The packets of a whole answer.
@@ -126,7 +127,7 @@ pub fn first_value(answer: &[u8], capabilities: CapabilityFlags) -> Option<Vec<u
 #[derive(Debug)]
 pub struct ResultSetWriter {
     seq: u8,
-    capabilities: CapabilityFlags,
+    dialect: Dialect,
 }
 
 impl ResultSetWriter {
@@ -135,11 +136,12 @@ impl ResultSetWriter {
     pub fn begin(
         out: &mut Vec<u8>,
         seq: u8,
-        capabilities: CapabilityFlags,
+        dialect: impl Into<Dialect>,
         columns: &[ColumnDefinition],
         status: StatusFlags,
     ) -> Self {
-        let mut writer = Self { seq, capabilities };
+        let dialect = dialect.into();
+        let mut writer = Self { seq, dialect };
         append_packet(out, &mut writer.seq, |out| {
             put_lenenc_int(out, columns.len() as u64)
         });
@@ -150,7 +152,7 @@ impl ResultSetWriter {
     /// Appends column definitions and the EOF that old clients want after them.
     fn definitions(&mut self, out: &mut Vec<u8>, columns: &[ColumnDefinition], status: StatusFlags) {
         for column in columns {
-            append_packet(out, &mut self.seq, |out| column.encode(out));
+            append_packet(out, &mut self.seq, |out| column.encode_in(out, self.dialect));
         }
         if !self.deprecates_eof() {
             append_packet(out, &mut self.seq, |out| {
@@ -164,11 +166,12 @@ impl ResultSetWriter {
     pub fn prepared(
         out: &mut Vec<u8>,
         seq: u8,
-        capabilities: CapabilityFlags,
+        dialect: impl Into<Dialect>,
         blocks: &[&[ColumnDefinition]],
         status: StatusFlags,
     ) -> u8 {
-        let mut writer = Self { seq, capabilities };
+        let dialect = dialect.into();
+        let mut writer = Self { seq, dialect };
         for block in blocks.iter().filter(|block| !block.is_empty()) {
             writer.definitions(out, block, status);
         }
@@ -194,7 +197,7 @@ impl ResultSetWriter {
 
     /// Ends the rows. `status` tells whether another result follows. Gives the next sequence number.
     pub fn end(mut self, out: &mut Vec<u8>, status: StatusFlags, warnings: u16) -> u8 {
-        let capabilities = self.capabilities;
+        let capabilities = self.dialect.capabilities;
         let deprecates_eof = self.deprecates_eof();
         append_packet(out, &mut self.seq, |out| {
             if deprecates_eof {
@@ -218,7 +221,8 @@ impl ResultSetWriter {
     }
 
     fn deprecates_eof(&self) -> bool {
-        self.capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
+        let capabilities = self.dialect.capabilities;
+        capabilities.contains(CapabilityFlags::CLIENT_DEPRECATE_EOF)
     }
 }
 

@@ -11,7 +11,7 @@
 //! Invariant: a client is asked for its password only through TLS or a unix socket, or encrypted with the key it was
 //! sent; and a method is only used with the challenge that was sent for it.
 
-use mysql_common::constants::CapabilityFlags;
+use mysql_common::constants::{CapabilityFlags, MariadbCapabilities};
 use zeroize::Zeroizing;
 
 use crate::auth::{FAST_ACCEPTED, FULL_WANTED, Method, Proof, Proven, Scramble, Verifier, switch_to};
@@ -45,6 +45,7 @@ impl Privacy {
 pub struct ServerLogin {
     scramble: Scramble,
     offered: CapabilityFlags,
+    offered_of_mariadb: MariadbCapabilities,
     /// The method that the greeting's challenge is for.
     greeted: Option<Method>,
     privacy: Privacy,
@@ -95,6 +96,8 @@ pub struct LoginAttempt {
     pub request: LoginRequest,
     /// What both sides can do: this is what the connection speaks.
     pub capabilities: CapabilityFlags,
+    /// The same of MariaDB's further capabilities.
+    pub mariadb_capabilities: MariadbCapabilities,
     /// What the client shows of its password.
     pub proof: Proof,
 }
@@ -106,6 +109,7 @@ impl ServerLogin {
         Self {
             scramble: greeting.scramble,
             offered: greeting.capabilities,
+            offered_of_mariadb: greeting.mariadb_capabilities,
             greeted: Method::named(greeting.auth_plugin.as_bytes()),
             privacy,
             state: State::Hello { tls: false },
@@ -124,6 +128,7 @@ impl ServerLogin {
     ) -> Self {
         let request = LoginRequest {
             capabilities: capabilities | CapabilityFlags::CLIENT_PLUGIN_AUTH,
+            mariadb_capabilities: MariadbCapabilities::empty(),
             max_packet: 0,
             collation: 0,
             user: change.user.to_vec(),
@@ -135,6 +140,7 @@ impl ServerLogin {
         Self {
             scramble,
             offered: capabilities,
+            offered_of_mariadb: MariadbCapabilities::empty(),
             greeted: None,
             privacy,
             state: State::Identified(request),
@@ -255,9 +261,11 @@ impl ServerLogin {
 
     fn attempt(&self, request: LoginRequest, proof: Proof) -> LoginStep {
         let capabilities = request.capabilities & self.offered;
+        let mariadb_capabilities = request.mariadb_capabilities & self.offered_of_mariadb;
         LoginStep::Attempt(LoginAttempt {
             request,
             capabilities,
+            mariadb_capabilities,
             proof,
         })
     }

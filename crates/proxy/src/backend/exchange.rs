@@ -185,6 +185,7 @@ mod tests {
         let key = PoolKey {
             user: "app".into(),
             shaping: CapabilityFlags::empty(),
+            has_extended_metadata: false,
             collation: 45,
             has_schema: false,
         };

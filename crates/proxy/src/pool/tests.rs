@@ -63,6 +63,7 @@ fn key(user: &str, has_schema: bool) -> PoolKey {
     PoolKey {
         user: Arc::from(user),
         shaping: CapabilityFlags::empty(),
+        has_extended_metadata: false,
         collation: 45,
         has_schema,
     }

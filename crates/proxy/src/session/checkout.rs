@@ -313,6 +313,7 @@ impl Session {
             login: &self.login,
             session: self.number,
             capabilities: self.client.capabilities & SHAPING,
+            has_extended_metadata: self.client.has_extended_metadata,
             requirements,
             random,
         }

@@ -5,7 +5,8 @@ use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
 use shardwright_wire::{
-    AnswerSplice, CapabilityFlags, EofPacket, MysqlError, OkPacket, StatusFlags, write_packet,
+    AnswerSplice, CapabilityFlags, Dialect, EofPacket, MariadbCapabilities, MysqlError, OkPacket,
+    StatusFlags, write_packet,
 };
 
 use super::{End, Flow};
@@ -14,10 +15,16 @@ use crate::channel::{Channel, Frame};
 /// Bytes that a client may send ahead while its statement runs.
 const MAX_SENT_AHEAD: usize = 64 * 1024;
 
+const EXTENDED_METADATA: MariadbCapabilities = MariadbCapabilities::MARIADB_CLIENT_EXTENDED_METADATA;
+
 pub(super) struct Client {
     pub(super) channel: Channel,
     /// What both sides can do.
     pub(super) capabilities: CapabilityFlags,
+    /// Column definitions have MariaDB's extended metadata.
+    pub(super) has_extended_metadata: bool,
+    /// The client was offered MariaDB's bulk executions, and takes the offer.
+    pub(super) takes_bulk: bool,
     /// The command that was read last.
     pub(super) frame: Frame,
     /// Several statements in one text are taken.
@@ -56,10 +63,17 @@ impl Wait {
 }
 
 impl Client {
-    pub(super) fn new(channel: Channel, capabilities: CapabilityFlags) -> Self {
+    pub(super) fn new(channel: Channel, dialect: Dialect) -> Self {
+        let Dialect {
+            capabilities,
+            mariadb_capabilities,
+        } = dialect;
         Self {
             channel,
             capabilities,
+            has_extended_metadata: mariadb_capabilities.contains(EXTENDED_METADATA),
+            takes_bulk: mariadb_capabilities
+                .contains(MariadbCapabilities::MARIADB_CLIENT_STMT_BULK_OPERATIONS),
             frame: Frame::default(),
             takes_several: capabilities.contains(CapabilityFlags::CLIENT_MULTI_STATEMENTS),
             splice: None,
@@ -84,6 +98,16 @@ impl Client {
         let mut payload = Vec::with_capacity(16 + info.len() + session_state.len());
         ok.encode(&mut payload, self.capabilities);
         self.send(seq, &payload).await
+    }
+
+    /// How results are laid out for the client.
+    pub(super) fn dialect(&self) -> Dialect {
+        let mut mariadb_capabilities = MariadbCapabilities::empty();
+        mariadb_capabilities.set(EXTENDED_METADATA, self.has_extended_metadata);
+        Dialect {
+            capabilities: self.capabilities,
+            mariadb_capabilities,
+        }
     }
 
     /// Whether the client's statements come with attributes.

@@ -1,4 +1,5 @@
-//! COM_STMT_EXECUTE: its parameters, passed on without being read, and whether a cursor is asked for.
+//! COM_STMT_EXECUTE and MariaDB's COM_STMT_BULK_EXECUTE: their parameters, passed on without being read, and whether a cursor is
+//! asked for.
 
 use std::borrow::Cow;
 
@@ -14,6 +15,30 @@ const CURSORS: u8 = 1 | 2 | 4;
 /// Command, number of the statement, flags, iterations.
 const COMMAND_LEN: usize = 10;
 
+/// COM_STMT_BULK_EXECUTE
+const BULK: u8 = 250;
+/// The flag of a bulk execution with types in front of its rows. Others are not offered to clients.
+const SEND_TYPES: u16 = 128;
+
+/// How an execution is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum ExecutionFlags {
+    /// Of COM_STMT_EXECUTE.
+    Once(u8),
+    /// Of COM_STMT_BULK_EXECUTE.
+    Bulk(u16),
+}
+
+impl ExecutionFlags {
+    /// The function of servers that errors name.
+    pub(crate) fn function(self) -> &'static str {
+        match self {
+            Self::Once(_) => "mysqld_stmt_execute",
+            Self::Bulk(_) => "mysqld_stmt_bulk_execute",
+        }
+    }
+}
+
 /// The parts of an execution's parameter block (MySQL internals, COM_STMT_EXECUTE).
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct ExecuteParameters<'a> {
@@ -22,7 +47,10 @@ pub(crate) struct ExecuteParameters<'a> {
     pub(crate) null_bitmap: &'a [u8],
     /// Two bytes a parameter; `None` when the client relies on those it bound before.
     pub(crate) types: Option<Cow<'a, [u8]>>,
+    /// Of a bulk execution, all rows: an indicator stands before each value.
     pub(crate) values: &'a [u8],
+    /// It is a bulk execution.
+    pub(crate) is_bulk: bool,
     /// Behind a pointer, as few clients have it.
     named: Option<Box<Named<'a>>>,
 }
@@ -59,6 +87,33 @@ impl<'a> ExecuteParameters<'a> {
         Self::split_plain(cursor, block, of.parameters).ok_or_else(wrong_arguments)
     }
 
+    /// Splits what follows the flags of a bulk execution.
+    ///
+    /// # Errors
+    /// The error for the client.
+    pub(crate) fn split_bulk(flags: u16, block: &'a [u8], parameters: u16) -> Result<Self, MysqlError> {
+        if parameters == 0 || flags & !SEND_TYPES != 0 {
+            return Err(not_in_bulk());
+        }
+        let (types, values) = match flags & SEND_TYPES {
+            0 => (None, block),
+            _ => {
+                let split = block.split_at_checked(2 * usize::from(parameters));
+                let (types, values) =
+                    split.ok_or_else(|| wrong_arguments_to(ExecutionFlags::Bulk(flags).function()))?;
+                (Some(Cow::Borrowed(types)), values)
+            }
+        };
+        Ok(Self {
+            cursor: false,
+            null_bitmap: &[],
+            types,
+            values,
+            is_bulk: true,
+            named: None,
+        })
+    }
+
     fn split_plain(cursor: bool, block: &'a [u8], parameters: u16) -> Option<Self> {
         let count = usize::from(parameters);
         if count == 0 {
@@ -67,6 +122,7 @@ impl<'a> ExecuteParameters<'a> {
                 null_bitmap: &[],
                 types: None,
                 values: &[],
+                is_bulk: false,
                 named: None,
             });
         }
@@ -84,6 +140,7 @@ impl<'a> ExecuteParameters<'a> {
             null_bitmap,
             types,
             values,
+            is_bulk: false,
             named: None,
         })
     }
@@ -110,6 +167,7 @@ impl<'a> ExecuteParameters<'a> {
             null_bitmap: &parameters.null_bitmap[..own.div_ceil(8)],
             types: parameters.types.as_ref().map(own_types).map(Cow::Owned),
             values,
+            is_bulk: false,
             named: Some(Box::new(Named {
                 parameters,
                 attribute_values,
@@ -143,9 +201,17 @@ impl<'a> ExecuteParameters<'a> {
         HEADER_LEN + COMMAND_LEN + self.null_bitmap.len() + 1 + types.len() + self.values.len()
     }
 
-    /// Appends COM_STMT_EXECUTE for the server's number `id`, types always included: the connection may have run the
+    /// Appends the command for the server's number `id`, types always included: the connection may have run the
     /// statement for another session. `takes_attributes`: the connection does.
     pub(crate) fn encode(&self, id: u32, types: &[u8], takes_attributes: bool, out: &mut Vec<u8>) {
+        if self.is_bulk {
+            out.push(BULK);
+            out.extend_from_slice(&id.to_le_bytes());
+            out.extend_from_slice(&SEND_TYPES.to_le_bytes());
+            out.extend_from_slice(types);
+            out.extend_from_slice(self.values);
+            return;
+        }
         let named = self.named.as_ref().filter(|_| takes_attributes);
         let count = named.map_or(0, |_| query_attributes::COUNT_AVAILABLE);
         out.push(23);
@@ -183,7 +249,17 @@ impl Named<'_> {
 
 /// The error for an execution that does not fit its statement.
 pub(super) fn wrong_arguments() -> MysqlError {
-    errors::WRONG_ARGUMENTS.with("Incorrect arguments to mysqld_stmt_execute")
+    wrong_arguments_to(ExecutionFlags::Once(0).function())
+}
+
+/// The same, for an execution of this kind.
+pub(super) fn wrong_arguments_to(function: &str) -> MysqlError {
+    errors::WRONG_ARGUMENTS.with(format_args!("Incorrect arguments to {function}"))
+}
+
+/// The error for what is not executed in bulk.
+pub(super) fn not_in_bulk() -> MysqlError {
+    errors::UNSUPPORTED_PS.with("This command is not supported in the prepared statement protocol yet")
 }
 
 #[cfg(test)]
@@ -225,6 +301,29 @@ mod tests {
         assert_eq!(nulls(&[0xFF, 1, 0]), Some([6, 0].repeat(9)));
         assert_eq!(nulls(&[0xFF, 0, 0]), None);
         assert_eq!(ExecuteParameters::split(0, &[], of(1)).unwrap_err().code, 1210);
+    }
+
+    #[test]
+    fn a_bulk_execution_carries_types_and_its_rows() {
+        let types = [3, 0, 0xFD, 0];
+        let rows = [0, 7, 0, 0, 0, 0, 1, b'x', 1, 2];
+        let block = [&types[..], &rows].concat();
+        let first = ExecuteParameters::split_bulk(128, &block, 2).unwrap();
+        assert_eq!(first.types.as_deref(), Some(&types[..]));
+        let second = ExecuteParameters::split_bulk(0, &rows, 2).unwrap();
+        assert_eq!(second.types, None);
+        let expected = [&[250, 9, 0, 0, 0, 128, 0][..], &block].concat();
+        assert_eq!(encoded(&first, &types, true), expected);
+        assert_eq!(encoded(&second, &types, false), expected);
+        let refused = |flags, parameters| {
+            let split = ExecuteParameters::split_bulk(flags, &[3, 0], parameters);
+            split.unwrap_err().code
+        };
+        // An answer for each row, a statement without parameters, types that are cut off.
+        assert_eq!(
+            (refused(64, 2), refused(128, 0), refused(128, 2)),
+            (1295, 1295, 1210)
+        );
     }
 
     #[test]

@@ -4,7 +4,7 @@ use std::rc::Rc;
 
 use shardwright_wire::MysqlError;
 
-use super::execute_parameters::{ExecuteParameters, Executed, wrong_arguments};
+use super::execute_parameters::{ExecuteParameters, Executed, ExecutionFlags, wrong_arguments_to};
 use super::statements::SessionStatement;
 
 /// An execution of a prepared statement.
@@ -25,7 +25,7 @@ impl<'a> Execution<'a> {
     /// The error for the client.
     pub(super) fn of(
         prepared: &mut SessionStatement,
-        (flags, block): (u8, &'a [u8]),
+        (flags, block): (ExecutionFlags, &'a [u8]),
         has_attributes: bool,
         (id, seq): (u32, u8),
     ) -> Result<Self, MysqlError> {
@@ -34,7 +34,10 @@ impl<'a> Execution<'a> {
             long_data: &prepared.long_data,
             has_attributes,
         };
-        let parameters = ExecuteParameters::split(flags, block, executed)?;
+        let parameters = match flags {
+            ExecutionFlags::Once(flags) => ExecuteParameters::split(flags, block, executed)?,
+            ExecutionFlags::Bulk(flags) => ExecuteParameters::split_bulk(flags, block, prepared.parameters)?,
+        };
         if let Some(types) = parameters.types.as_deref()
             && *prepared.types != *types
         {
@@ -43,11 +46,12 @@ impl<'a> Execution<'a> {
         let is_typed = prepared.types.len() == 2 * usize::from(prepared.parameters);
         let types = match is_typed {
             true => Some(prepared.types.clone()),
+            false if parameters.is_bulk => None,
             false => parameters.types_of_nulls(prepared.parameters).map(Rc::from),
         };
         Ok(Self {
             id,
-            types: types.ok_or_else(wrong_arguments)?,
+            types: types.ok_or_else(|| wrong_arguments_to(flags.function()))?,
             parameters,
             seq,
         })

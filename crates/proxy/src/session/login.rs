@@ -7,7 +7,10 @@ use shardwright_rules::Encoding;
 use shardwright_sql::Servers;
 use shardwright_wire::auth::Scramble;
 use shardwright_wire::charset::{UTF8MB4_GENERAL_CI, charset_of_collation, is_lexable, is_never_of_clients};
-use shardwright_wire::{CapabilityFlags, Greeting, MysqlError, ServerLogin, SessionChange, errors};
+use shardwright_wire::{
+    CapabilityFlags, Dialect, Greeting, MariadbCapabilities, MysqlError, ServerLogin, SessionChange,
+    capability, errors,
+};
 
 use tokio::time::Instant;
 
@@ -44,6 +47,9 @@ const OFFERED: CapabilityFlags = BASE
     .union(CapabilityFlags::CLIENT_IGNORE_SIGPIPE)
     .union(CapabilityFlags::CLIENT_INTERACTIVE)
     .union(CapabilityFlags::CLIENT_RESERVED);
+
+/// The same of MariaDB's further capabilities, where every server has them.
+const OFFERED_OF_MARIADB: MariadbCapabilities = capability::UNDERSTOOD_OF_MARIADB;
 
 /// Who a session belongs to, and the generation that it follows.
 pub(super) struct Login {
@@ -82,7 +88,7 @@ impl Login {
 /// A client that has proved who it is, and how its session begins.
 pub(super) struct Accepted {
     pub(super) login: Login,
-    pub(super) capabilities: CapabilityFlags,
+    pub(super) dialect: Dialect,
     pub(super) schema: Option<Arc<str>>,
     /// The client has named the schema; it is not the one of its user.
     pub(super) names_schema: bool,
@@ -212,7 +218,8 @@ async fn log_in(worker: &Worker, channel: &mut Channel, connection_id: u32, peer
         worker.learn_servers();
     }
     offered.remove(worker.snapshot().lacks() & OF_EVERY_SERVER);
-    let greeting = Greeting::native(version, connection_id, scramble, offered, UTF8MB4_GENERAL_CI);
+    let mut greeting = Greeting::native(version, connection_id, scramble, offered, UTF8MB4_GENERAL_CI);
+    greeting.mariadb_capabilities = offered_of_mariadb(&worker.snapshot());
     let mut seq = 0;
     channel.queue(&mut seq, &greeting.encode());
     channel.flush().await.ok()?;
@@ -236,6 +243,16 @@ async fn log_in(worker: &Worker, channel: &mut Channel, connection_id: u32, peer
             None
         }
     }
+}
+
+/// A bulk execution is one statement to its servers, and each of its rows may have a key of its own. So clients are told to execute
+/// rows one by one where values decide the shard.
+fn offered_of_mariadb(snapshot: &Snapshot) -> MariadbCapabilities {
+    let mut offered = OFFERED_OF_MARIADB & snapshot.mariadb_capabilities();
+    if snapshot.binds_keys {
+        offered.remove(MariadbCapabilities::MARIADB_CLIENT_STMT_BULK_OPERATIONS);
+    }
+    offered
 }
 
 fn admit(
@@ -268,7 +285,10 @@ fn admit(
             is_removed: false,
             permit,
         },
-        capabilities: attempt.capabilities,
+        dialect: Dialect {
+            capabilities: attempt.capabilities,
+            mariadb_capabilities: attempt.mariadb_capabilities,
+        },
         names_schema: request.database.is_some(),
         schema,
         seq,

@@ -31,8 +31,8 @@ impl Session {
         let columns = [text("Level", 7 * 4), code, text("Message", 512 * 4)];
         let status = self.status();
         let mut bytes = Vec::new();
-        let capabilities = self.client.capabilities;
-        let mut writer = ResultSetWriter::begin(&mut bytes, seq, capabilities, &columns, status);
+        let dialect = self.client.dialect();
+        let mut writer = ResultSetWriter::begin(&mut bytes, seq, dialect, &columns, status);
         let code = error.code.to_string();
         let row = ["Error", &code, &error.message].map(|cell| Some(cell.as_bytes()));
         writer.text_row(&mut bytes, row);

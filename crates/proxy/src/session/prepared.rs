@@ -8,6 +8,7 @@ use shardwright_wire::{Command, PrepareOk, ResponseShape, append_packet, errors}
 
 use super::bound_keys::bound_keys;
 use super::diagnostics::Answer;
+use super::execute_parameters::{ExecutionFlags, not_in_bulk};
 use super::execution::Execution;
 use super::forward::Transmission;
 use super::held::Held;
@@ -36,6 +37,7 @@ impl Session {
     /// COM_STMT_PREPARE.
     pub(super) async fn prepare(&mut self, text: &[u8], seq: u8) -> Flow {
         bump(&self.worker.counters.totals.statements_prepared);
+        self.statements.forget_last();
         let limit = self.worker.shared.limits.max_prepared_statements;
         if self.statements.len() >= limit {
             let error = errors::MAX_PREPARED_STMT_COUNT_REACHED.with(format_args!(
@@ -147,17 +149,23 @@ impl Session {
         self.statements.insert(id, statement);
     }
 
-    /// COM_STMT_EXECUTE of a statement whose last execution has left a cursor, which ends.
-    pub(super) async fn execute_anew(&mut self, id: u32, flags: u8, block: &[u8], seq: u8) -> Flow {
+    /// The execution of a statement whose last execution has left a cursor, which ends.
+    pub(super) async fn execute_anew(
+        &mut self,
+        id: u32,
+        flags: ExecutionFlags,
+        block: &[u8],
+        seq: u8,
+    ) -> Flow {
         self.close_cursor(id).await;
         self.execute(id, flags, block, seq).await
     }
 
-    /// COM_STMT_EXECUTE.
-    pub(super) async fn execute(&mut self, id: u32, flags: u8, block: &[u8], seq: u8) -> Flow {
+    /// COM_STMT_EXECUTE, COM_STMT_BULK_EXECUTE.
+    pub(super) async fn execute(&mut self, id: u32, flags: ExecutionFlags, block: &[u8], seq: u8) -> Flow {
         let has_attributes = self.client.has_attributes();
         let Some(prepared) = self.statements.get_mut(id) else {
-            return Box::pin(self.refuse(seq, unknown(id, "mysqld_stmt_execute"))).await;
+            return Box::pin(self.refuse(seq, unknown(id, flags.function()))).await;
         };
         prepared.read_for(self.worker.servers());
         if let Some(misfit) = prepared.misfit {
@@ -173,7 +181,11 @@ impl Session {
         let text = prepared.text.clone();
         let mut schema = prepared.schema.clone();
         let bound = (self.login.snapshot.binds_keys && prepared.parameters > 0)
-            .then(|| bound_keys(&execution.parameters, &execution.types, &prepared.long_data))
+            .then(|| match execution.parameters.is_bulk {
+                // Each row has its own.
+                true => Some(vec![None; usize::from(prepared.parameters)]),
+                false => bound_keys(&execution.parameters, &execution.types, &prepared.long_data),
+            })
             .flatten()
             .map(Vec::into_boxed_slice);
         // Its text is what it was when it was prepared; what is bound to it is of now.
@@ -190,6 +202,9 @@ impl Session {
             return Box::pin(self.answer(question, Rows::Binary, seq)).await;
         }
         if prepared::is_text(&statement) || is_comment_only(&statement) {
+            if execution.parameters.is_bulk {
+                return Box::pin(self.refuse(seq, not_in_bulk())).await;
+            }
             return Box::pin(self.execute_as_text(&text, &execution, schema)).await;
         }
         std::mem::swap(&mut self.settings.schema, &mut schema);
@@ -247,6 +262,11 @@ impl Session {
         let Some(mut held) = wait_for!(self.obtain_or_tell(routed, seq))? else {
             return Ok(Relayed::Done);
         };
+        if execution.parameters.is_bulk && !held.backend.takes_bulk {
+            self.held.keep_or_give(held, &self.worker.pool);
+            let told = Box::pin(self.refuse(seq, not_in_bulk())).await;
+            return told.map(|()| Relayed::Done);
+        }
         self.note_table_change(statement.shape());
         let server_id = match self.find_prepared(&mut held, execution, routed) {
             Ok(server_id) => server_id,

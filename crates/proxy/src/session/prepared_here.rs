@@ -34,11 +34,10 @@ impl Session {
         };
         let (mut bytes, mut seq) = (Vec::new(), seq);
         append_packet(&mut bytes, &mut seq, |out| prepared.encode(out));
-        let capabilities = self.client.capabilities;
         let _ = ResultSetWriter::prepared(
             &mut bytes,
             seq,
-            capabilities,
+            self.client.dialect(),
             &[columns.as_slice()],
             self.status(),
         );

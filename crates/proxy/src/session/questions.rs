@@ -133,8 +133,8 @@ impl Session {
         let mut bytes = Vec::new();
         let is_mariadb = self.is_mariadb();
         let columns = [question.definition(is_mariadb)];
-        let capabilities = self.client.capabilities;
-        let mut writer = ResultSetWriter::begin(&mut bytes, seq, capabilities, &columns, status);
+        let dialect = self.client.dialect();
+        let mut writer = ResultSetWriter::begin(&mut bytes, seq, dialect, &columns, status);
         let number = self.login.connection_id.to_string();
         let value = match question.asked {
             Asked::Schema => self.settings.schema.as_deref(),

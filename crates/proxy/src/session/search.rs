@@ -45,6 +45,7 @@ pub(super) struct Search<'a> {
     pub(super) session: u64,
     /// Capabilities of the client that the connection must have.
     pub(super) capabilities: CapabilityFlags,
+    pub(super) has_extended_metadata: bool,
     pub(super) requirements: &'a Requirements,
     /// By which the first member is picked.
     pub(super) random: u64,
@@ -230,6 +231,7 @@ impl Search<'_> {
         WantedKey {
             user: &self.login.user.name,
             shaping: self.capabilities,
+            has_extended_metadata: self.has_extended_metadata,
             collation: self.login.collation,
             has_schema,
         }

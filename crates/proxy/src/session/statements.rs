@@ -95,11 +95,16 @@ pub(crate) struct Circumstances {
     pub(crate) next_query_flag_in: Option<u32>,
 }
 
+/// The number by which clients of MariaDB mean the statement that they have prepared last, perhaps before they have its own.
+pub(super) const LAST_PREPARED: u32 = u32::MAX;
+
 /// The prepared statements of a session, by the number that the client has.
 #[derive(Default)]
 pub(crate) struct SessionStatements {
     statements: FxHashMap<u32, SessionStatement>,
     last: u32,
+    /// The one that [`LAST_PREPARED`] means; 0 if preparing it has failed.
+    last_prepared: u32,
     long_data_bytes: usize,
 }
 
@@ -112,16 +117,27 @@ impl SessionStatements {
     pub(crate) fn next_id(&mut self) -> u32 {
         loop {
             self.last = self.last.wrapping_add(1);
-            // 0 is no statement and u32::MAX is "the last one" to MariaDB clients.
+            // 0 is no statement.
             let is_free =
-                self.last != 0 && self.last != u32::MAX && !self.statements.contains_key(&self.last);
+                ![0, LAST_PREPARED].contains(&self.last) && !self.statements.contains_key(&self.last);
             if is_free {
                 return self.last;
             }
         }
     }
 
+    /// The statement that was prepared last, unless preparing another has failed.
+    pub(crate) fn last_prepared(&self) -> Option<u32> {
+        Some(self.last_prepared).filter(|last| *last != 0)
+    }
+
+    /// Another statement is prepared, which may fail.
+    pub(crate) fn forget_last(&mut self) {
+        self.last_prepared = 0;
+    }
+
     pub(crate) fn insert(&mut self, id: u32, statement: SessionStatement) {
+        self.last_prepared = id;
         self.statements.insert(id, statement);
     }
 
@@ -148,10 +164,14 @@ impl SessionStatements {
     pub(crate) fn close(&mut self, id: u32) {
         self.forget_long_data(id);
         self.statements.remove(&id);
+        if self.last_prepared == id {
+            self.forget_last();
+        }
     }
 
     pub(crate) fn clear(&mut self) {
         self.statements.clear();
+        self.forget_last();
         self.long_data_bytes = 0;
     }
 

@@ -167,6 +167,7 @@ impl Probe {
             key: PoolKey {
                 user: account.user.clone(),
                 shaping: CapabilityFlags::empty(),
+                has_extended_metadata: false,
                 collation: COLLATION,
                 has_schema: false,
             },

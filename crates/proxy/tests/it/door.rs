@@ -14,8 +14,8 @@ use aws_lc_rs::rsa::{KeySize, OAEP_SHA1_MGF1SHA1, OaepPrivateDecryptingKey, Priv
 use mysql_common::auth::plugins::caching_sha2_password::scramble_sha256;
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use shardwright_wire::{
-    BackendCredentials, CapabilityFlags, ClientHello, ClientLogin, ClientStep, LoginRequest, OkPacket,
-    Privacy, StatusFlags,
+    BackendCredentials, CapabilityFlags, ClientHello, ClientLogin, ClientStep, LoginRequest,
+    MariadbCapabilities, OkPacket, Privacy, StatusFlags,
 };
 
 use crate::raw::{credentials, packet, send};
@@ -222,6 +222,7 @@ fn real_server(login: &LoginRequest) -> TcpStream {
     let credentials = BackendCredentials {
         database: login.database.clone(),
         capabilities: login.capabilities,
+        mariadb_capabilities: MariadbCapabilities::empty(),
         collation: login.collation,
         ..credentials()
     };

@@ -4,7 +4,8 @@ use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpStream};
 
 use shardwright_wire::{
-    BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Privacy, write_packet,
+    BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, Greeting,
+    MariadbCapabilities, Privacy, ResponseScanner, ResponseShape, write_packet,
 };
 
 use crate::support::{ADMIN_PASSWORD, PASSWORD, PATIENCE, USER};
@@ -45,6 +46,7 @@ pub(crate) fn credentials() -> BackendCredentials {
         secret: ClientSecret::password(PASSWORD.as_bytes()),
         database: None,
         capabilities: CapabilityFlags::CLIENT_PROTOCOL_41,
+        mariadb_capabilities: MariadbCapabilities::empty(),
         collation: 45,
         attributes: Vec::new(),
         allow_public_key_retrieval: true,
@@ -84,16 +86,25 @@ impl RawClient {
         let mut credentials = credentials();
         credentials.capabilities |= capabilities;
         credentials.database = schema.map(Into::into);
+        let (client, answer, _) = Self::log_in_as(address, &credentials);
+        (client, answer)
+    }
+
+    /// Also the payload of the answer, and the greeting.
+    pub(crate) fn log_in_as(
+        address: SocketAddr,
+        credentials: &BackendCredentials,
+    ) -> (Self, Vec<u8>, Greeting) {
         let stream = TcpStream::connect(address).unwrap();
         stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut client = Self { stream };
         let greeting = ClientLogin::greeting(&client.packet().unwrap()).unwrap();
-        let (mut login, answer) = ClientLogin::start(&greeting, &credentials, Privacy::Plain).unwrap();
+        let (mut login, answer) = ClientLogin::start(&greeting, credentials, Privacy::Plain).unwrap();
         client.send(1, &answer);
         loop {
             let packet = client.whole_packet().unwrap();
             match login.on_payload(&packet[4..]).unwrap() {
-                ClientStep::Ready { .. } => return (client, packet[4..].to_vec()),
+                ClientStep::Ready { .. } => return (client, packet[4..].to_vec(), greeting),
                 ClientStep::Send(answer) => client.send(packet[3].wrapping_add(1), &answer),
                 ClientStep::Wait => {}
             }
@@ -112,6 +123,27 @@ impl RawClient {
     /// The next packet, header included.
     pub(crate) fn whole_packet(&mut self) -> Option<Vec<u8>> {
         whole_packet(&mut self.stream)
+    }
+
+    /// The whole answer to a command that takes one packet.
+    pub(crate) fn ask(&mut self, command: &Command<'_>) -> Vec<u8> {
+        let mut payload = Vec::new();
+        command.encode(&mut payload);
+        self.send(0, &payload);
+        self.answer(command.response_shape())
+    }
+
+    /// The whole answer to a command that was sent.
+    pub(crate) fn answer(&mut self, shape: ResponseShape) -> Vec<u8> {
+        let mut scanner = ResponseScanner::new(CapabilityFlags::empty());
+        scanner.begin(shape, 1);
+        let mut answer = Vec::new();
+        while !scanner.is_complete() {
+            let packet = self.whole_packet().unwrap();
+            scanner.feed(&packet).unwrap();
+            answer.extend(packet);
+        }
+        answer
     }
 
     /// The number of the error that a command is answered with; 0 for another answer.

@@ -138,7 +138,8 @@ impl ServerSession {
             | Command::ChangeUser(_)
             | Command::ProcessKill(_)
             | Command::Refresh(_)
-            | Command::Debug => self.ok(b"", claims),
+            | Command::Debug
+            | Command::StmtBulkExecute { .. } => self.ok(b"", claims),
         };
         Answer::Packets(bytes)
     }

@@ -5,8 +5,8 @@ use std::time::{Duration, Instant};
 
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, Command, FrameCodec,
-    Greeting, Outcome, PrepareOk, Privacy, ResponseScanner, ResponseShape, ScanEvent, StatusFlags,
-    capability, take_packet, write_packet,
+    Greeting, MariadbCapabilities, Outcome, PrepareOk, Privacy, ResponseScanner, ResponseShape, ScanEvent,
+    StatusFlags, capability, take_packet, write_packet,
 };
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::UnixStream;
@@ -406,6 +406,7 @@ fn credentials(shaping: u8, choice: u8) -> BackendCredentials {
         secret: ClientSecret::password(b""),
         database: None,
         capabilities,
+        mariadb_capabilities: MariadbCapabilities::empty(),
         collation: 45,
         attributes: Vec::new(),
         allow_public_key_retrieval: false,

@@ -6,8 +6,8 @@ use shardwright_wire::binary::execute_parameters;
 use shardwright_wire::statement::set_prepared_id;
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ChangeUser, ClientHello, ClientLogin, ClientSecret, Command,
-    EofPacket, Greeting, LoginStep, MysqlError, OkPacket, PrepareOk, Privacy, ResponseScanner, ResponseShape,
-    ServerLogin, capability, session_changes, take_packet, write_packet,
+    EofPacket, Greeting, LoginStep, MariadbCapabilities, MysqlError, OkPacket, PrepareOk, Privacy,
+    ResponseScanner, ResponseShape, ServerLogin, capability, session_changes, take_packet, write_packet,
 };
 
 /// Bytes in which lengths, headers and NULs are likelier than chance has them.
@@ -92,6 +92,7 @@ proptest! {
             secret: ClientSecret::password(b"p"),
             database: None,
             capabilities: capability::UNDERSTOOD,
+            mariadb_capabilities: MariadbCapabilities::empty(),
             collation: 45,
             attributes: Vec::new(),
             allow_public_key_retrieval: true,

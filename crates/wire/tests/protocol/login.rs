@@ -7,8 +7,8 @@ use shardwright_wire::auth::{
 };
 use shardwright_wire::{
     BackendCredentials, CapabilityFlags, ChangeUser, ClientHello, ClientLogin, ClientSecret, ClientStep,
-    ConnectError, Greeting, LoginAttempt, LoginRequest, LoginStep, MysqlError, OkPacket, Privacy,
-    ServerLogin, StatusFlags, capability, errors,
+    ConnectError, Greeting, LoginAttempt, LoginRequest, LoginStep, MariadbCapabilities, MysqlError, OkPacket,
+    Privacy, ServerLogin, StatusFlags, capability, errors,
 };
 
 static KEY: LazyLock<RsaKey> = LazyLock::new(|| RsaKey::generate().unwrap());
@@ -25,6 +25,7 @@ fn credentials(secret: ClientSecret) -> BackendCredentials {
         secret,
         database: Some(b"shop".to_vec()),
         capabilities: capability::UNDERSTOOD,
+        mariadb_capabilities: MariadbCapabilities::empty(),
         collation: 45,
         attributes: vec![(b"program_name".to_vec(), b"shardwright".to_vec())],
         allow_public_key_retrieval: true,
@@ -100,7 +101,8 @@ fn play(
         packet.encode(&mut ok, attempt.capabilities);
         let ready = client.on_payload(&ok)?;
         assert!(
-            matches!(ready, ClientStep::Ready { capabilities, status: seen } if capabilities == attempt.capabilities && seen == status)
+            matches!(ready, ClientStep::Ready { capabilities, mariadb_capabilities, status: seen }
+                if capabilities == attempt.capabilities && mariadb_capabilities == attempt.mariadb_capabilities && seen == status)
         );
     }
     Ok((is_right, transcript, attempt))
@@ -208,6 +210,42 @@ fn a_login_tells_what_it_has() {
     }
 }
 
+/// What one side does not speak is left out. With any of MariaDB's further capabilities, neither side has CLIENT_LONG_PASSWORD,
+/// whose place in the packets says that there are none.
+#[test]
+fn further_capabilities_are_what_both_sides_speak() {
+    use MariadbCapabilities as M;
+    let bulk = M::MARIADB_CLIENT_STMT_BULK_OPERATIONS;
+    let extended = M::MARIADB_CLIENT_EXTENDED_METADATA;
+    let long_password = CapabilityFlags::CLIENT_LONG_PASSWORD;
+    for (offered, wished, spoken) in [
+        (M::empty(), bulk | extended, M::empty()),
+        (bulk | extended, M::empty(), M::empty()),
+        (bulk | extended, extended, extended),
+        (bulk, bulk | extended, bulk),
+        // Not understood on either side.
+        (
+            bulk | M::MARIADB_CLIENT_PROGRESS,
+            bulk | M::MARIADB_CLIENT_PROGRESS,
+            bulk,
+        ),
+    ] {
+        let mut greeting = greeting(Method::Native);
+        greeting.mariadb_capabilities = offered;
+        greeting.capabilities.set(long_password, offered.is_empty());
+        let credentials = BackendCredentials {
+            mariadb_capabilities: wished,
+            ..credentials(ClientSecret::password(b"secret"))
+        };
+        let verifier = Verifier::from_secret("secret");
+        let (is_right, _, attempt) = play(&greeting, &credentials, &verifier, Privacy::Plain).unwrap();
+        assert!(is_right);
+        assert_eq!(attempt.mariadb_capabilities, spoken, "{offered:?} {wished:?}");
+        let is_plain = attempt.capabilities.contains(long_password);
+        assert_eq!(is_plain, offered.is_empty(), "{offered:?} {wished:?}");
+    }
+}
+
 #[test]
 fn the_password_is_not_sent_where_others_listen() {
     let verifier = Verifier::from_secret(STORED_HASH);
@@ -276,6 +314,7 @@ fn a_client_of_another_method_is_asked_by_its_own() {
         let request = LoginRequest {
             capabilities: capability::UNDERSTOOD,
             max_packet: 1 << 24,
+            mariadb_capabilities: MariadbCapabilities::empty(),
             collation: 45,
             user: b"app".to_vec(),
             auth_response: Vec::new(),

@@ -1,6 +1,6 @@
 //! The same packets as mysql_common writes and reads them.
 
-use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType, StatusFlags};
+use mysql_common::constants::{CapabilityFlags, ColumnFlags, ColumnType, MariadbCapabilities, StatusFlags};
 use mysql_common::io::ParseBuf;
 use mysql_common::packets::{
     AuthPlugin, Column, ComStmtExecuteRequestBuilder, CommonOkPacket, ErrPacket, HandshakePacket,
@@ -142,6 +142,7 @@ fn mysql_common_refuses_a_login_without_the_attributes_it_announces() {
     let login = LoginRequest {
         capabilities: capability::REQUIRED,
         max_packet: 1 << 24,
+        mariadb_capabilities: MariadbCapabilities::empty(),
         collation: 45,
         user: b"app".to_vec(),
         auth_response: Vec::new(),

@@ -2,8 +2,8 @@
 
 use proptest::prelude::*;
 use shardwright_wire::{
-    CapabilityFlags, ClientHello, Command, EofPacket, LoginRequest, MysqlError, OkPacket, PrepareOk,
-    StatusFlags, errors,
+    CapabilityFlags, ClientHello, Command, EofPacket, LoginRequest, MariadbCapabilities, MysqlError,
+    OkPacket, PrepareOk, StatusFlags, errors,
 };
 
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -65,6 +65,7 @@ proptest! {
             Command::ProcessKill(id), Command::SetOption { multi_statements: on }, Command::StmtClose(id),
             Command::StmtReset(id), Command::StmtFetch { statement_id: id, rows: id.rotate_left(7) },
             Command::StmtExecute { statement_id: id, flags: number as u8, parameters: &text },
+            Command::StmtBulkExecute { statement_id: id, flags: number, rows: &text },
             Command::StmtSendLongData { statement_id: id, parameter: number, data: &text },
             Command::Unknown(200),
         ];
@@ -77,15 +78,16 @@ proptest! {
 
     #[test]
     fn logins(user in name(), answer in bytes(), database in prop::option::of(name()), plugin in name(),
-              attributes in prop::collection::vec((bytes(), bytes()), 0..4), lenenc in any::<bool>()) {
+              attributes in prop::collection::vec((bytes(), bytes()), 0..4), lenenc in any::<bool>(),
+              further in any::<u32>()) {
         use CapabilityFlags as C;
         let mut capabilities = C::CLIENT_PROTOCOL_41 | C::CLIENT_SECURE_CONNECTION | C::CLIENT_PLUGIN_AUTH;
         capabilities.set(C::CLIENT_PLUGIN_AUTH_LENENC_CLIENT_DATA, lenenc);
         capabilities.set(C::CLIENT_CONNECT_WITH_DB, database.is_some());
         capabilities.set(C::CLIENT_CONNECT_ATTRS, !attributes.is_empty());
         let login = LoginRequest {
-            capabilities, max_packet: 1 << 24, collation: 45, user, auth_response: answer, database,
-            plugin: Some(plugin), attributes,
+            capabilities, mariadb_capabilities: MariadbCapabilities::from_bits_retain(further), max_packet: 1 << 24,
+            collation: 45, user, auth_response: answer, database, plugin: Some(plugin), attributes,
         };
         let payload = login.encode();
         prop_assert_eq!(ClientHello::decode(&payload).unwrap(), ClientHello::Login(login));
