@@ -15,7 +15,7 @@
 use flate2::{Compress, Compression, Decompress, FlushCompress, FlushDecompress, Status};
 use thiserror::Error;
 
-use crate::packet::MAX_CHUNK;
+use crate::packet::{ByteStore, MAX_CHUNK};
 
 /// Bytes in front of a frame.
 const HEADER: usize = 7;
@@ -23,8 +23,6 @@ const HEADER: usize = 7;
 const MIN_DEFLATED: usize = 50;
 /// Bytes of room that inflating gets at a time: memory follows what is there, not what is announced.
 const ROOM: usize = 16 * 1024;
-/// A buffer that has grown past this is given back once it is empty.
-const KEPT: usize = 4 * 1024;
 
 /// The peer does not follow the protocol; the connection cannot be used any more.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Error)]
@@ -44,29 +42,62 @@ pub enum CompressionError {
 
 /// Both directions of a connection, on the server's side.
 #[derive(Debug, Default)]
-pub struct FrameCodec {
+pub struct FrameCodec<B = Vec<u8>> {
     next_seq: u8,
     /// The start of a frame, until it is there whole.
-    partial: Vec<u8>,
+    partial: B,
 }
 
-impl FrameCodec {
-    /// Takes bytes as they arrive, in pieces of any size; what frames hold is appended to `plain`.
+/// What came of bytes that a [`FrameCodec`] was given.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Received {
+    /// All were taken.
+    All,
+    /// A frame has ended behind so many of them; the rest was not looked at.
+    Frame(usize),
+    /// The frame that begins or goes on there would take more room than is allowed. So many of the bytes were taken.
+    TooLarge {
+        /// Bytes that were taken.
+        taken: usize,
+        /// Room that the frame needs: as it comes, and inflated.
+        room: usize,
+    },
+}
+
+impl<B: ByteStore> FrameCodec<B> {
+    /// Takes bytes as they arrive, in pieces of any size, up to the end of the first frame that holds any; that is appended to `plain`.
+    /// Of a frame that takes more than `room` bytes, as it comes and inflated, only the header is taken. Call it again with more room.
     ///
     /// # Errors
     /// [`CompressionError`]; what was appended before it must not be used.
-    pub fn receive(&mut self, mut bytes: &[u8], plain: &mut Vec<u8>) -> Result<(), CompressionError> {
+    pub fn receive_within(
+        &mut self,
+        bytes: &[u8],
+        room: usize,
+        plain: &mut impl ByteStore,
+    ) -> Result<Received, CompressionError> {
+        let mut rest = bytes;
         loop {
-            bytes = self.fill(bytes, HEADER);
-            let Some(header) = self.partial.first_chunk::<HEADER>() else {
-                return Ok(());
+            rest = self.fill(rest, HEADER);
+            let Some(header) = self.partial.as_ref().first_chunk::<HEADER>() else {
+                return Ok(Received::All);
             };
             let [l0, l1, l2, seq, p0, p1, p2] = *header;
             let len = u32::from_le_bytes([l0, l1, l2, 0]) as usize;
             let plain_len = u32::from_le_bytes([p0, p1, p2, 0]) as usize;
-            bytes = self.fill(bytes, HEADER + len);
-            let Some(body) = self.partial.get(HEADER..HEADER + len) else {
-                return Ok(());
+            let needed = len + plain_len.max(len);
+            if needed > room {
+                return Ok(Received::TooLarge {
+                    taken: bytes.len() - rest.len(),
+                    room: needed,
+                });
+            }
+            if HEADER + len > self.partial.as_ref().len() + rest.len() {
+                self.partial.reserve(HEADER + len - self.partial.as_ref().len());
+            }
+            rest = self.fill(rest, HEADER + len);
+            let Some(body) = self.partial.as_ref().get(HEADER..HEADER + len) else {
+                return Ok(Received::All);
             };
             // Each command begins with 0.
             if seq != 0 && seq != self.next_seq {
@@ -77,20 +108,37 @@ impl FrameCodec {
             }
             self.next_seq = seq.wrapping_add(1);
             match plain_len {
-                0 => plain.extend_from_slice(body),
+                0 => plain.append(body),
                 _ => inflate(body, plain_len, plain)?,
             }
             self.partial.clear();
-            if self.partial.capacity() > KEPT {
-                self.partial = Vec::new();
+            if len > 0 {
+                return Ok(Received::Frame(bytes.len() - rest.len()));
             }
         }
+    }
+
+    /// The same for all frames, whatever room they take.
+    ///
+    /// # Errors
+    /// [`CompressionError`]; what was appended before it must not be used.
+    pub fn receive(&mut self, mut bytes: &[u8], plain: &mut impl ByteStore) -> Result<(), CompressionError> {
+        while let Received::Frame(taken) = self.receive_within(bytes, usize::MAX, plain)? {
+            bytes = &bytes[taken..];
+        }
+        Ok(())
+    }
+
+    /// Bytes of a frame that has begun.
+    #[must_use]
+    pub fn partial_len(&self) -> usize {
+        self.partial.as_ref().len()
     }
 
     /// A frame has begun and is not there whole.
     #[must_use]
     pub fn is_inside_frame(&self) -> bool {
-        !self.partial.is_empty()
+        !self.partial.as_ref().is_empty()
     }
 
     /// Appends frames with these bytes to `frames`.
@@ -114,18 +162,23 @@ impl FrameCodec {
 
     /// Takes what is missing of the first `wanted` bytes of a frame; gives the rest.
     fn fill<'a>(&mut self, bytes: &'a [u8], wanted: usize) -> &'a [u8] {
-        let missing = wanted.saturating_sub(self.partial.len()).min(bytes.len());
+        let missing = wanted
+            .saturating_sub(self.partial.as_ref().len())
+            .min(bytes.len());
         let (taken, rest) = bytes.split_at(missing);
-        self.partial.extend_from_slice(taken);
+        self.partial.append(taken);
         rest
     }
 }
 
 /// Appends what `body` inflates to, which must be `len` bytes and nothing more.
-fn inflate(body: &[u8], len: usize, plain: &mut Vec<u8>) -> Result<(), CompressionError> {
+fn inflate(body: &[u8], len: usize, plain: &mut impl ByteStore) -> Result<(), CompressionError> {
     let mut inflater = Decompress::new(true);
     let mut room = [0; ROOM];
     let mut left = len;
+    if len > ROOM {
+        plain.reserve(len);
+    }
     loop {
         let (read, written) = (inflater.total_in() as usize, inflater.total_out());
         let space = &mut room[..left.clamp(1, ROOM)];
@@ -135,7 +188,7 @@ fn inflate(body: &[u8], len: usize, plain: &mut Vec<u8>) -> Result<(), Compressi
         let produced = (inflater.total_out() - written) as usize;
         // One byte of room beyond the announced length shows whether there is more.
         left = left.checked_sub(produced).ok_or(CompressionError::Damaged)?;
-        plain.extend_from_slice(&space[..produced]);
+        plain.append(&space[..produced]);
         match status {
             Status::StreamEnd if left == 0 && inflater.total_in() as usize == body.len() => return Ok(()),
             Status::StreamEnd => return Err(CompressionError::Damaged),
@@ -167,7 +220,7 @@ mod tests {
     use crate::write_packet;
 
     fn received(bytes: &[u8], sizes: &[usize]) -> Result<Vec<u8>, CompressionError> {
-        let mut codec = FrameCodec::default();
+        let mut codec: FrameCodec = FrameCodec::default();
         let (mut plain, mut rest) = (Vec::new(), bytes);
         for size in sizes.iter().cycle() {
             let (piece, tail) = rest.split_at((*size).min(rest.len()));
@@ -216,7 +269,7 @@ mod tests {
 
     #[test]
     fn frames_are_numbered_across_both_directions() {
-        let mut codec = FrameCodec::default();
+        let mut codec: FrameCodec = FrameCodec::default();
         let mut plain = Vec::new();
         codec.receive(&frame(0, b"a", 0), &mut plain).unwrap();
         codec.receive(&frame(1, b"b", 0), &mut plain).unwrap();
@@ -245,7 +298,7 @@ mod tests {
             for payload in &payloads {
                 write_packet(&mut packets, &mut seq, payload);
             }
-            let mut codec = FrameCodec::default();
+            let mut codec: FrameCodec = FrameCodec::default();
             let mut frames = Vec::new();
             for piece in packets.chunks(777) {
                 codec.send(piece, &mut frames);

@@ -70,6 +70,8 @@ codes! {
     DB_DROP_EXISTS = 1008, b"HY000";
     /// No connection can be taken on.
     CON_COUNT_ERROR = 1040, b"08004";
+    /// There is no memory for it.
+    OUT_OF_RESOURCES = 1041, b"HY000";
     /// The handshake was not understood.
     HANDSHAKE_ERROR = 1043, b"08S01";
     /// The user may not use this schema.

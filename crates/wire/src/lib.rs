@@ -38,7 +38,7 @@ pub use bytes::DecodeError;
 pub use client_login::{BackendCredentials, ClientLogin, ClientStep, ConnectError};
 pub use column::{ColumnDefinition, Dialect};
 pub use command::{ChangeUser, Command, ResponseShape};
-pub use compression::{CompressionError, FrameCodec};
+pub use compression::{CompressionError, FrameCodec, Received};
 pub use errors::{ErrorCode, MysqlError};
 pub use handshake::Greeting;
 pub use login::{Attributes, ClientHello, LoginRequest};
@@ -47,8 +47,8 @@ pub use mysql_common::constants::{
 };
 pub use outcome::{Outcome, OutcomeKind};
 pub use packet::{
-    HEADER_LEN, MAX_CHUNK, PRE_AUTH_MAX_PAYLOAD, Packet, PacketError, PacketHeader, append_packet,
-    number_chunks, take_packet, write_packet,
+    ByteStore, HEADER_LEN, MAX_CHUNK, PRE_AUTH_MAX_PAYLOAD, Packet, PacketError, PacketExtent, PacketHeader,
+    append_packet, chunk_payloads, number_chunks, packet_extent, take_packet, write_packet, write_parts,
 };
 pub use response::{EofPacket, OkPacket, PrepareOk};
 pub use response_scanner::{Feed, ResponseScanner, ScanError, ScanEvent};

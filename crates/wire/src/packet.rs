@@ -75,23 +75,43 @@ pub struct Packet<'a> {
     pub consumed: usize,
 }
 
-/// Takes the logical packet at the front of `buffer`, or `None` while it is incomplete.
+/// Where the logical packet at the front of a buffer ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum PacketExtent {
+    /// It is there whole.
+    Whole {
+        /// Sequence number of the first chunk.
+        first_seq: u8,
+        /// Sequence number of the last chunk; the answer goes on with the next.
+        last_seq: u8,
+        /// Bytes of the buffer that the packet takes, headers included.
+        len: usize,
+    },
+    /// Some of it has not come.
+    Begun {
+        /// Bytes that the headers announce which have come, these headers included; 0 before the first one.
+        announced: usize,
+    },
+}
+
+/// Looks for the end of the logical packet at the front of `buffer`.
 ///
 /// The limit is applied to what the headers announce, so a peer cannot make the caller collect more than
 /// `max_payload` bytes plus headers.
 ///
 /// # Errors
 /// [`PacketError`] when the payload is larger than `max_payload`, or chunks are out of order.
-pub fn take_packet(buffer: &[u8], max_payload: usize) -> Result<Option<Packet<'_>>, PacketError> {
+pub fn packet_extent(buffer: &[u8], max_payload: usize) -> Result<PacketExtent, PacketError> {
     let mut at = 0;
     let mut total = 0;
     let mut seqs: Option<(u8, u8)> = None;
     loop {
-        let Some(header) = buffer[at..]
-            .first_chunk::<HEADER_LEN>()
+        let Some(header) = buffer
+            .get(at..)
+            .and_then(|rest| rest.first_chunk::<HEADER_LEN>())
             .map(|bytes| PacketHeader::parse(*bytes))
         else {
-            return Ok(None);
+            return Ok(PacketExtent::Begun { announced: at });
         };
         let first = match seqs {
             None => header.seq,
@@ -113,23 +133,53 @@ pub fn take_packet(buffer: &[u8], max_payload: usize) -> Result<Option<Packet<'_
         }
         let end = at + HEADER_LEN + header.len as usize;
         if buffer.len() < end {
-            return Ok(None);
+            return Ok(PacketExtent::Begun { announced: end });
         }
         if (header.len as usize) < MAX_CHUNK {
-            let payload = if at == 0 {
-                Cow::Borrowed(&buffer[HEADER_LEN..end])
-            } else {
-                join(&buffer[..end], total)
-            };
-            return Ok(Some(Packet {
-                payload,
+            return Ok(PacketExtent::Whole {
                 first_seq: first,
                 last_seq: header.seq,
-                consumed: end,
-            }));
+                len: end,
+            });
         }
         at = end;
     }
+}
+
+/// The payloads of the chunks of a logical packet that is whole.
+pub fn chunk_payloads(packet: &[u8]) -> impl Iterator<Item = &[u8]> {
+    packet
+        .chunks(HEADER_LEN + MAX_CHUNK)
+        .map(|chunk| chunk.get(HEADER_LEN..).unwrap_or_default())
+}
+
+/// Takes the logical packet at the front of `buffer`, or `None` while it is incomplete.
+///
+/// # Errors
+/// As [`packet_extent`].
+pub fn take_packet(buffer: &[u8], max_payload: usize) -> Result<Option<Packet<'_>>, PacketError> {
+    let PacketExtent::Whole {
+        first_seq,
+        last_seq,
+        len,
+    } = packet_extent(buffer, max_payload)?
+    else {
+        return Ok(None);
+    };
+    let packet = &buffer[..len];
+    let payload = if len < HEADER_LEN + MAX_CHUNK {
+        Cow::Borrowed(&packet[HEADER_LEN..])
+    } else {
+        let mut payload = Vec::with_capacity(len);
+        chunk_payloads(packet).for_each(|chunk| payload.extend_from_slice(chunk));
+        Cow::Owned(payload)
+    };
+    Ok(Some(Packet {
+        payload,
+        first_seq,
+        last_seq,
+        consumed: len,
+    }))
 }
 
 /// Numbers the chunks of the logical packet at the front of `buffer` from its first one on. Inside of compressed frames, which have
@@ -153,31 +203,69 @@ pub fn number_chunks(buffer: &mut [u8]) {
     }
 }
 
-/// Joins chunks, all but the last of which are full.
-fn join(chunks: &[u8], total: usize) -> Cow<'_, [u8]> {
-    let mut payload = Vec::with_capacity(total);
-    for chunk in chunks.chunks(HEADER_LEN + MAX_CHUNK) {
-        payload.extend_from_slice(&chunk[HEADER_LEN..]);
+/// Bytes that grow at their end: a `Vec`, or what a caller has in its place for many of them.
+pub trait ByteStore: Default + AsRef<[u8]> {
+    /// Appends these bytes.
+    fn append(&mut self, bytes: &[u8]);
+    /// Makes room for so many bytes more, and no more than that.
+    fn reserve(&mut self, additional: usize);
+    /// Drops the bytes, and the memory of many.
+    fn clear(&mut self);
+}
+
+/// A buffer that has grown past this is given back once it is empty.
+const KEPT: usize = 4 * 1024;
+
+impl ByteStore for Vec<u8> {
+    fn append(&mut self, bytes: &[u8]) {
+        self.extend_from_slice(bytes);
     }
-    Cow::Owned(payload)
+
+    fn reserve(&mut self, additional: usize) {
+        self.reserve_exact(additional);
+    }
+
+    fn clear(&mut self) {
+        if self.capacity() > KEPT {
+            *self = Vec::new();
+        }
+        self.truncate(0);
+    }
 }
 
 /// Appends `payload` as one logical packet, split where it must be; `seq` is used and advanced.
-pub fn write_packet(out: &mut Vec<u8>, seq: &mut u8, payload: &[u8]) {
-    let mut rest = payload;
+pub fn write_packet(out: &mut impl ByteStore, seq: &mut u8, payload: &[u8]) {
+    write_parts(out, seq, &[payload]);
+}
+
+/// The same for a payload that is in several parts.
+pub fn write_parts(out: &mut impl ByteStore, seq: &mut u8, parts: &[&[u8]]) {
+    let mut left: usize = parts.iter().map(|part| part.len()).sum();
+    let mut parts = parts.iter().copied();
+    let mut part: &[u8] = &[];
     loop {
-        let (chunk, tail) = rest.split_at(rest.len().min(MAX_CHUNK));
+        let len = left.min(MAX_CHUNK);
         let header = PacketHeader {
-            len: chunk.len() as u32,
+            len: len as u32,
             seq: *seq,
         };
         *seq = seq.wrapping_add(1);
-        out.extend_from_slice(&header.to_bytes());
-        out.extend_from_slice(chunk);
-        if chunk.len() < MAX_CHUNK {
+        out.append(&header.to_bytes());
+        let mut missing = len;
+        while missing > 0 {
+            if part.is_empty() {
+                part = parts.next().unwrap_or_default();
+                continue;
+            }
+            let (now, rest) = part.split_at(part.len().min(missing));
+            out.append(now);
+            part = rest;
+            missing -= now.len();
+        }
+        left -= len;
+        if len < MAX_CHUNK {
             return;
         }
-        rest = tail;
     }
 }
 

@@ -165,7 +165,7 @@ fn frames_of_no_client_end_the_session_and_harm_nobody() {
     }
     let mut client = compressed();
     client.stream.write_all(&ping).unwrap();
-    let (mut codec, mut plain) = (FrameCodec::default(), Vec::new());
+    let (mut codec, mut plain): (FrameCodec, _) = (FrameCodec::default(), Vec::new());
     codec.receive(&ping, &mut Vec::new()).unwrap();
     while take_packet(&plain, 1000).unwrap().is_none() {
         let mut byte = [0];
