@@ -4,6 +4,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
+use smallvec::{SmallVec, smallvec};
 
 use crate::reading::Reading;
 use crate::set_names::SetNames;
@@ -35,6 +36,16 @@ impl PreparedText {
             reading,
             sets,
         }
+    }
+}
+
+/// Bytes of memory for the texts of a connection; more only for a single one.
+const MOST_BYTES: usize = 512 * 1024;
+
+impl PreparedText {
+    /// Bytes of memory. The name of a schema is short, and what a session has set is its own.
+    fn footprint(&self) -> usize {
+        self.text.len() + 128
     }
 }
 
@@ -77,6 +88,8 @@ impl Bound {
 pub(crate) struct BackendStatements {
     by_text: FxHashMap<PreparedText, Vec<Prepared>>,
     count: usize,
+    /// Bytes of memory for the texts.
+    footprint: usize,
     clock: u64,
 }
 
@@ -98,7 +111,9 @@ impl BackendStatements {
         let prepared = variants
             .iter_mut()
             .find(|prepared| prepared.bound.takes(kinds.clone()))?;
+        let before = prepared.bound.0.len();
         prepared.bound.add(kinds);
+        self.footprint += prepared.bound.0.len() - before;
         prepared.used = self.clock;
         Some(prepared.id)
     }
@@ -112,21 +127,46 @@ impl BackendStatements {
         Some((text, removed.bound))
     }
 
-    /// Remembers a statement; the number of one to close: the former one of the same kinds, or the least recently used when there are
-    /// more than `limit`.
-    pub(crate) fn insert(&mut self, text: PreparedText, bound: Bound, id: u32, limit: usize) -> Option<u32> {
+    /// Remembers a statement; the numbers of those to close: the former one of the same kinds, or the least recently used when there are
+    /// more than `limit`, or their texts are too long.
+    pub(crate) fn insert(
+        &mut self,
+        text: PreparedText,
+        bound: Bound,
+        id: u32,
+        limit: usize,
+    ) -> SmallVec<[u32; 1]> {
         self.clock += 1;
         let used = self.clock;
+        let footprint = text.footprint();
         let variants = self.by_text.entry(text).or_default();
         if let Some(former) = variants.iter_mut().find(|prepared| prepared.bound == bound) {
             former.used = used;
-            return Some(std::mem::replace(&mut former.id, id));
+            return smallvec![std::mem::replace(&mut former.id, id)];
         }
+        if variants.is_empty() {
+            self.footprint += footprint;
+        }
+        self.footprint += bound.0.len();
         variants.push(Prepared { id, bound, used });
         self.count += 1;
-        if self.count <= limit {
-            return None;
+        let mut closed = SmallVec::new();
+        while self.count > limit || (self.has_long_texts() && self.count > 1) {
+            let Some(oldest) = self.take_oldest() else {
+                break;
+            };
+            closed.push(oldest);
         }
+        closed
+    }
+
+    /// Whether its texts are longer than those of a connection that is kept for others.
+    pub(crate) fn has_long_texts(&self) -> bool {
+        self.footprint > MOST_BYTES
+    }
+
+    /// Forgets the least recently used; its number.
+    fn take_oldest(&mut self) -> Option<u32> {
         let all = self.by_text.iter().flat_map(|(text, variants)| {
             let variants = variants.iter().enumerate();
             variants.map(move |(at, prepared)| (prepared.used, text, at))
@@ -139,8 +179,10 @@ impl BackendStatements {
     fn take(&mut self, text: &PreparedText, at: usize) -> Option<Prepared> {
         let variants = self.by_text.get_mut(text)?;
         let taken = variants.remove(at);
+        self.footprint -= taken.bound.0.len();
         if variants.is_empty() {
             self.by_text.remove(text);
+            self.footprint -= text.footprint();
         }
         self.count -= 1;
         Some(taken)
@@ -169,7 +211,9 @@ mod tests {
     }
 
     fn insert(statements: &mut BackendStatements, of: PreparedText, id: u32, limit: usize) -> Option<u32> {
-        statements.insert(of, Bound::default(), id, limit)
+        let closed = statements.insert(of, Bound::default(), id, limit);
+        assert!(closed.len() < 2);
+        closed.first().copied()
     }
 
     #[test]

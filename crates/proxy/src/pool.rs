@@ -145,6 +145,10 @@ impl Pool {
             // Who waits may open another in its place.
             return;
         }
+        if backend.statements.has_long_texts() && !backend.has_insert_id() {
+            // They would be held for nobody.
+            return;
+        }
         backend.idle_since = now;
         if pool.line.has_only_reads() && pool.member.room.wants_for_writes(number, &backend.key.user) {
             return;

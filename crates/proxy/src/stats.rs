@@ -16,6 +16,9 @@ use crate::snapshot::Snapshot;
 /// Refusals are counted by code; there are fewer codes than this, unless rules make them up.
 const MAX_REFUSAL_CODES: usize = 256;
 
+/// Bytes of the text of a digest, if there are as many as may be; a single one may be longer.
+const MEAN_DIGEST_TEXT: usize = 2 * 1024;
+
 /// The counters of one worker.
 pub(crate) struct Counters {
     rules: RefCell<RuleHits>,
@@ -157,6 +160,7 @@ impl Counters {
     pub(crate) fn take_digests(&self) -> Vec<DigestFigures> {
         let mut digests = self.digests.borrow_mut();
         digests.dropped = 0;
+        digests.text_bytes = 0;
         std::mem::take(&mut digests.entries).into_values().collect()
     }
 
@@ -332,6 +336,8 @@ impl DigestFigures {
 struct DigestTable {
     limit: usize,
     entries: FxHashMap<(u64, u64), DigestFigures>,
+    /// Of all of them.
+    text_bytes: usize,
     dropped: u64,
     /// Where digest texts are made, so that a statement that is known already costs no allocation.
     text: Vec<u8>,
@@ -349,16 +355,18 @@ impl DigestTable {
             entry.count(sample, time_us, now);
             return digest;
         }
-        if self.entries.len() >= self.limit {
+        let text = sample.statement.digest_text();
+        if self.entries.len() >= self.limit || self.text_bytes + text.len() > self.limit * MEAN_DIGEST_TEXT {
             self.dropped += 1;
             return digest;
         }
+        self.text_bytes += text.len();
         let mut entry = DigestFigures {
             hostgroup: sample.hostgroup,
             schema: sample.schema.unwrap_or_default().to_owned(),
             user: sample.user.to_owned(),
             digest,
-            text: String::from_utf8_lossy(sample.statement.digest_text()).into_owned(),
+            text: String::from_utf8_lossy(text).into_owned(),
             count: 0,
             first_seen_s: now,
             last_seen_s: now,

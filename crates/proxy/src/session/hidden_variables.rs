@@ -21,6 +21,8 @@ use super::variables::{VariableNames, Variables};
 
 /// Names that are kept for a session; one with more is not asked about variables that it has not assigned.
 const MAX_NAMES: usize = 1_000;
+/// Bytes of a name: 64 characters.
+const LONGEST_NAME: usize = 256;
 /// Connections that are remembered.
 const MAX_PLACES: usize = 16;
 
@@ -156,8 +158,10 @@ impl HiddenVariables {
             return;
         };
         let found = Variables::of(statement);
-        known.assigned.extend(found.assigned);
-        known.prepared.extend(found.prepared);
+        // Servers refuse longer ones.
+        let is_name = |name: &Vec<u8>| name.len() <= LONGEST_NAME;
+        known.assigned.extend(found.assigned.into_iter().filter(is_name));
+        known.prepared.extend(found.prepared.into_iter().filter(is_name));
         if known.assigned.len().max(known.prepared.len()) > MAX_NAMES {
             self.assigned = Assigned::Any;
         }

@@ -11,6 +11,9 @@ use super::statement_words::words;
 /// Texts that are kept at most: BEGIN, and savepoints behind it.
 const MAX_TEXTS: usize = 32;
 
+/// Bytes of each.
+const LONGEST_TEXT: usize = 4 * 1024;
+
 /// What a server must be told before the first statement of the transaction.
 #[derive(Debug, Default)]
 pub(super) struct PendingTransaction {
@@ -53,6 +56,15 @@ impl PendingTransaction {
         status.set(StatusFlags::SERVER_STATUS_IN_TRANS, !self.is_empty());
         status.set(StatusFlags::SERVER_STATUS_IN_TRANS_READONLY, is_read_only);
         status
+    }
+
+    /// The error for a text that is too long to wait.
+    pub(super) fn too_long(statement: &Statement<'_>) -> Option<MysqlError> {
+        (statement.text().len() > LONGEST_TEXT).then(|| {
+            errors::UNKNOWN.with(format_args!(
+                "the proxy keeps no text of more than {LONGEST_TEXT} bytes until the transaction's first statement with a key; write it shorter"
+            ))
+        })
     }
 
     /// Whether the texts that wait are read alike in every sql_mode.
@@ -108,6 +120,9 @@ impl PendingTransaction {
             self.texts.truncate(if stays { self.begins } else { 0 });
             self.savepoints.clear();
             return Ok(());
+        }
+        if let Some(error) = Self::too_long(statement) {
+            return Err(error);
         }
         if self.texts.len() >= MAX_TEXTS {
             return Err(errors::UNKNOWN.with(format_args!(

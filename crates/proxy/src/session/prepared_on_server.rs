@@ -33,10 +33,13 @@ impl Session {
         id: u32,
     ) {
         let limit = self.worker.shared.limits.max_backend_statements;
-        if let Some(closed) = held.backend.statements.insert(key, bound, id, limit) {
+        let closed = held.backend.statements.insert(key, bound, id, limit);
+        for &closed in &closed {
             let mut payload = Vec::new();
             Command::StmtClose(closed).encode(&mut payload);
             held.backend.channel.queue(&mut 0, &payload);
+        }
+        if !closed.is_empty() {
             if let Err(error) = held.backend.channel.flush().await {
                 tracing::debug!(%error, "the connection of a statement was lost");
             }

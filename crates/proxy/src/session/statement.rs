@@ -141,6 +141,9 @@ impl Session {
             Decided::Answer { message } => self.answer_control(statement, message, seq).await,
             Decided::Own { .. } => self.send_ok(seq, b"").await,
             Decided::DeferBegin => {
+                if let Some(error) = super::pending_transaction::PendingTransaction::too_long(statement) {
+                    return Box::pin(self.refuse(seq, error)).await;
+                }
                 self.pending.begin(statement, !self.settings.next.is_empty());
                 self.send_ok(seq, b"").await
             }
