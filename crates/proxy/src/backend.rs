@@ -386,9 +386,9 @@ async fn login_packet(channel: &mut Channel, frame: &mut Frame) -> Result<(), Co
         Ok(()) => Ok(()),
         Err(ReadError::Closed) => Err(ConnectFailure::Closed),
         Err(ReadError::Io(error)) => Err(error.into()),
-        Err(ReadError::Packet(_)) => Err(ConnectFailure::Unfit(
-            "its handshake is not of the MySQL protocol",
-        )),
+        Err(ReadError::Packet(_) | ReadError::OutOfMemory(_) | ReadError::LeftOut { .. }) => Err(
+            ConnectFailure::Unfit("its handshake is not of the MySQL protocol"),
+        ),
     }
 }
 

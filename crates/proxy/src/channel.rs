@@ -1,5 +1,7 @@
 //! One connection, to a client or to a server: packets in, packets out, and memory only while there is something to keep.
 
+mod frame;
+
 use std::cell::RefCell;
 use std::io;
 use std::rc::Rc;
@@ -7,23 +9,45 @@ use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 
 use rustls::{ClientConfig, ServerConfig};
-use shardwright_wire::{PacketError, Privacy, number_chunks, take_packet, write_packet};
+use shardwright_wire::{
+    ByteStore, PacketError, PacketExtent, Privacy, number_chunks, packet_extent, write_packet,
+};
 use tokio::io::ReadBuf;
 
+pub(crate) use self::frame::Frame;
+use crate::memory::{Account, Budget, Buffer, KEPT_CAPACITY, OutOfMemory, SCRATCH, packet_cost};
 use crate::socket::Socket;
-
-/// Bytes of a worker's scratch buffer, through which everything is read.
-pub(crate) const SCRATCH: usize = 64 * 1024;
-/// A buffer that has grown past this is given back once it is empty.
-const KEPT_CAPACITY: usize = 4 * 1024;
 
 /// The read buffer that all connections of a worker share: nothing stays in it between two polls.
 #[derive(Clone)]
-pub(crate) struct Scratch(Rc<RefCell<Box<[u8]>>>);
+pub(crate) struct Scratch(Rc<ReadBuffer>);
+
+struct ReadBuffer {
+    bytes: RefCell<Box<[u8]>>,
+    budget: Arc<Budget>,
+}
 
 impl Scratch {
-    pub(crate) fn new() -> Self {
-        Self(Rc::new(RefCell::new(vec![0; SCRATCH].into_boxed_slice())))
+    pub(crate) fn new(budget: Arc<Budget>) -> Self {
+        Self(Rc::new(ReadBuffer {
+            bytes: RefCell::new(vec![0; SCRATCH].into_boxed_slice()),
+            budget,
+        }))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn of_tests() -> Self {
+        Self::new(Arc::new(Budget::unlimited()))
+    }
+
+    /// Bytes to read at once: what is read has to be kept where the other end is slow.
+    #[inline]
+    fn most(&self) -> usize {
+        if self.0.budget.is_spent() {
+            KEPT_CAPACITY
+        } else {
+            SCRATCH
+        }
     }
 }
 
@@ -36,68 +60,26 @@ pub(crate) enum ReadError {
     Io(#[from] io::Error),
     #[error(transparent)]
     Packet(#[from] PacketError),
-}
-
-/// A logical packet: the bytes as they came, and their payload.
-#[derive(Default)]
-pub(crate) struct Frame {
-    raw: Vec<u8>,
-    /// The payload, where it came in several packets.
-    joined: Option<Vec<u8>>,
-    first_seq: u8,
-    last_seq: u8,
-}
-
-impl Frame {
-    /// Headers and payload as they came.
-    pub(crate) fn raw(&self) -> &[u8] {
-        &self.raw
-    }
-
-    pub(crate) fn payload(&self) -> &[u8] {
-        match &self.joined {
-            Some(joined) => joined,
-            None => self.raw.get(shardwright_wire::HEADER_LEN..).unwrap_or_default(),
-        }
-    }
-
-    pub(crate) fn first_seq(&self) -> u8 {
-        self.first_seq
-    }
-
-    /// The sequence number that an answer starts with.
-    pub(crate) fn next_seq(&self) -> u8 {
-        self.last_seq.wrapping_add(1)
-    }
-
-    /// Makes this the frame of a payload of our own.
-    pub(crate) fn fill(&mut self, payload: &[u8]) {
-        self.clear();
-        let mut seq = 0;
-        write_packet(&mut self.raw, &mut seq, payload);
-        self.last_seq = seq.wrapping_sub(1);
-        if payload.len() >= shardwright_wire::MAX_CHUNK {
-            self.joined = Some(payload.to_vec());
-        }
-    }
-
-    pub(crate) fn clear(&mut self) {
-        self.joined = None;
-        self.first_seq = 0;
-        self.last_seq = 0;
-        self.raw.clear();
-        if self.raw.capacity() > KEPT_CAPACITY {
-            self.raw = Vec::new();
-        }
-    }
+    /// The session must end.
+    #[error(transparent)]
+    OutOfMemory(#[from] OutOfMemory),
+    /// A packet was left out for which there was no room. Others can follow.
+    #[error("{error}")]
+    LeftOut {
+        error: OutOfMemory,
+        /// The sequence number of the answer.
+        next_seq: u8,
+    },
 }
 
 /// A connection with what has been read and not used, and what has been queued and not sent.
 pub(crate) struct Channel {
     socket: Socket,
     scratch: Scratch,
-    inbox: Vec<u8>,
-    outbox: Vec<u8>,
+    /// Of a client.
+    account: Option<Box<Account>>,
+    inbox: Buffer,
+    outbox: Buffer,
     sent: usize,
 }
 
@@ -106,9 +88,36 @@ impl Channel {
         Self {
             socket,
             scratch,
-            inbox: Vec::new(),
-            outbox: Vec::new(),
+            account: None,
+            inbox: Buffer::new(),
+            outbox: Buffer::new(),
             sent: 0,
+        }
+    }
+
+    /// A connection to a client, whose memory is counted.
+    pub(crate) fn of_client(socket: Socket, scratch: Scratch, account: Account) -> Self {
+        Self {
+            account: Some(Box::new(account)),
+            ..Self::new(socket, scratch)
+        }
+    }
+
+    /// What the client's session holds of the budget.
+    #[inline]
+    pub(crate) fn account(&mut self) -> Option<&mut Account> {
+        self.account.as_deref_mut()
+    }
+
+    /// Counts buffers that have grown, or were given back.
+    #[inline]
+    fn count_buffers(&mut self) {
+        let Some(account) = &mut self.account else {
+            return;
+        };
+        let bytes = self.inbox.footprint() + self.outbox.footprint() + self.socket.footprint();
+        if bytes > 2 * KEPT_CAPACITY || account.has_buffered() {
+            account.set_buffered(bytes, self.socket.is_inside_frame());
         }
     }
 
@@ -119,11 +128,11 @@ impl Channel {
         use_bytes: impl FnOnce(&mut Self, &mut Context<'_>, &[u8]) -> T,
     ) -> Poll<io::Result<T>> {
         let scratch = self.scratch.clone();
-        let mut scratch = scratch.0.borrow_mut();
-        let mut buffer = ReadBuf::new(&mut scratch);
+        let mut bytes = scratch.0.bytes.borrow_mut();
+        let mut buffer = ReadBuf::new(&mut bytes[..scratch.most()]);
         ready!(self.socket.poll_read(cx, &mut buffer))?;
         let filled = buffer.filled().len();
-        Poll::Ready(Ok(use_bytes(self, cx, &scratch[..filled])))
+        Poll::Ready(Ok(use_bytes(self, cx, &bytes[..filled])))
     }
 
     /// Ready when something is there, or may be: cheaper than a read where nothing has come. The task is woken when something does.
@@ -150,15 +159,52 @@ impl Channel {
 
     /// Keeps bytes that were read too early.
     pub(crate) fn keep(&mut self, bytes: &[u8]) {
-        self.inbox.extend_from_slice(bytes);
+        self.inbox.append(bytes);
     }
 
-    /// Reads once into the inbox; `Ok(0)` is the end of the stream.
-    pub(crate) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<io::Result<usize>> {
-        self.poll_bytes(cx, |channel, _, bytes| {
-            channel.inbox.extend_from_slice(bytes);
+    /// Reads once into the inbox; `Ok(0)` is the end of the stream. Where there is no room for a compressed frame, it waits.
+    pub(crate) fn poll_fill(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, ReadError>> {
+        loop {
+            let filled = ready!(self.poll_bytes(cx, |channel, _, bytes| {
+                channel.inbox.append(bytes);
+                bytes.len()
+            }))?;
+            if filled > 0 {
+                if let Some(account) = &self.account
+                    && (self.inbox.len() > KEPT_CAPACITY || account.is_in_book())
+                {
+                    account.received(filled);
+                    self.count_buffers();
+                }
+                return Poll::Ready(Ok(filled));
+            }
+            let Some(room) = self.socket.wanted_room() else {
+                return Poll::Ready(Ok(0));
+            };
+            if let Some(account) = &mut self.account {
+                ready!(account.poll_frame(Some(cx), room))?;
+            }
+            self.socket.allow(room);
+        }
+    }
+
+    /// The same, ahead of the command that it is for: nothing is read for which there is no room.
+    pub(crate) fn poll_fill_ahead(&mut self, cx: &mut Context<'_>) -> Poll<Result<usize, ReadError>> {
+        if self.scratch.0.budget.is_spent() && self.inbox.len() >= KEPT_CAPACITY {
+            return Poll::Pending;
+        }
+        if self.socket.wanted_room().is_some() {
+            return Poll::Pending;
+        }
+        let filled = ready!(self.poll_bytes(cx, |channel, _, bytes| {
+            channel.inbox.append(bytes);
             bytes.len()
-        })
+        }))?;
+        self.count_buffers();
+        if filled == 0 && self.socket.wanted_room().is_some() {
+            return Poll::Pending;
+        }
+        Poll::Ready(Ok(filled))
     }
 
     pub(crate) fn privacy(&self) -> Privacy {
@@ -173,13 +219,16 @@ impl Channel {
     /// Begins TLS as the server, with what was read and not taken.
     pub(crate) async fn accept_tls(&mut self, config: Arc<ServerConfig>) -> io::Result<()> {
         let received = std::mem::take(&mut self.inbox);
+        if let Some(account) = &mut self.account {
+            account.add_tls();
+        }
         self.socket.accept_tls(config, &received).await
     }
 
     /// Begins compression, with what was read and not taken.
-    pub(crate) fn compress(&mut self) -> io::Result<()> {
+    pub(crate) fn compress(&mut self) {
         let received = std::mem::take(&mut self.inbox);
-        self.socket.compress(&received)
+        self.socket.compress(&received);
     }
 
     /// Begins TLS as the client of a server of this name, which has sent nothing since its greeting.
@@ -200,7 +249,7 @@ impl Channel {
 
     /// Takes bytes that were read out of the inbox.
     pub(crate) fn discard(&mut self, len: usize) {
-        self.inbox.drain(..len);
+        self.inbox.discard(len);
     }
 
     /// Bytes that were read and not taken.
@@ -211,30 +260,76 @@ impl Channel {
     /// Takes the next logical packet out of the inbox, if it is there whole.
     pub(crate) fn take(&mut self, frame: &mut Frame, limit: usize) -> Result<bool, PacketError> {
         if self.socket.is_compressed() {
-            number_chunks(&mut self.inbox);
+            number_chunks(self.inbox.bytes_mut());
         }
-        let Some(packet) = take_packet(&self.inbox, limit)? else {
+        let PacketExtent::Whole {
+            first_seq,
+            last_seq,
+            len,
+        } = packet_extent(&self.inbox, limit)?
+        else {
             return Ok(false);
         };
-        let (first_seq, last_seq, consumed) = (packet.first_seq, packet.last_seq, packet.consumed);
-        let joined = match packet.payload {
-            std::borrow::Cow::Owned(payload) => Some(payload),
-            std::borrow::Cow::Borrowed(_) => None,
-        };
         frame.clear();
-        frame.joined = joined;
         frame.first_seq = first_seq;
         frame.last_seq = last_seq;
-        if consumed == self.inbox.len() {
+        if len == self.inbox.len() {
             std::mem::swap(&mut frame.raw, &mut self.inbox);
         } else {
-            frame.raw.extend_from_slice(&self.inbox[..consumed]);
-            self.inbox.drain(..consumed);
+            frame.raw = self.inbox.split_front(len);
+        }
+        frame.join();
+        if len > KEPT_CAPACITY {
+            self.count_buffers();
         }
         Ok(true)
     }
 
-    /// Waits for the next logical packet.
+    /// Waits for room for the logical packet at the front of the inbox, which is not a small one.
+    fn poll_room(&mut self, cx: &mut Context<'_>, limit: usize) -> Poll<Result<(), ReadError>> {
+        let Some(account) = &mut self.account else {
+            return Poll::Ready(Ok(()));
+        };
+        if self.socket.is_compressed() {
+            number_chunks(self.inbox.bytes_mut());
+        }
+        match packet_extent(&self.inbox, limit)? {
+            PacketExtent::Whole { len, .. } => ready!(account.poll_run(cx, packet_cost(len, &self.inbox)))?,
+            PacketExtent::Begun { announced } => {
+                ready!(account.poll_receive(cx, packet_cost(announced, &self.inbox)))?;
+                let missing = announced.saturating_sub(self.inbox.len());
+                self.inbox.reserve(missing);
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// Leaves out the packet at the front of the inbox, for which there is no room.
+    fn leave_out(&mut self, error: OutOfMemory) {
+        if let Some(account) = &mut self.account {
+            account.leave_out(error);
+        }
+    }
+
+    /// Drops what comes of a packet that is left out, until it has come whole.
+    fn poll_left_out(&mut self, cx: &mut Context<'_>) -> Poll<Result<(), ReadError>> {
+        loop {
+            if let Some(account) = &mut self.account
+                && let Some((error, next_seq)) = account.skip(&mut self.inbox)
+            {
+                return Poll::Ready(Err(ReadError::LeftOut { error, next_seq }));
+            }
+            if self.inbox.is_empty() {
+                self.inbox.clear();
+                self.count_buffers();
+            }
+            if ready!(self.poll_fill(cx))? == 0 {
+                return Poll::Ready(Err(ReadError::Closed));
+            }
+        }
+    }
+
+    /// Waits for the next logical packet. A client that holds too much is told that it must end.
     pub(crate) fn poll_packet(
         &mut self,
         cx: &mut Context<'_>,
@@ -242,12 +337,40 @@ impl Channel {
         limit: usize,
     ) -> Poll<Result<(), ReadError>> {
         loop {
-            if !self.inbox.is_empty() && self.take(frame, limit)? {
-                return Poll::Ready(Ok(()));
+            if let Some(account) = &mut self.account {
+                if let Some(error) = account.must_end() {
+                    return Poll::Ready(Err(error.into()));
+                }
+                if account.is_leaving_out() {
+                    return self.poll_left_out(cx);
+                }
+            }
+            if !self.inbox.is_empty() {
+                if self.inbox.len() > KEPT_CAPACITY {
+                    match ready!(self.poll_room(cx, limit)) {
+                        Err(ReadError::OutOfMemory(error)) => {
+                            self.leave_out(error);
+                            continue;
+                        }
+                        room => room?,
+                    }
+                }
+                if self.take(frame, limit)? {
+                    return Poll::Ready(Ok(()));
+                }
             }
             if ready!(self.poll_fill(cx))? == 0 {
                 return Poll::Ready(Err(ReadError::Closed));
             }
+        }
+    }
+
+    /// Drops what was read and not taken, and what it was reserved for: its session ends.
+    pub(crate) fn give_up(&mut self) {
+        self.inbox = Buffer::new();
+        self.count_buffers();
+        if let Some(account) = &mut self.account {
+            account.give_back();
         }
     }
 
@@ -287,9 +410,11 @@ impl Channel {
             self.sent += written;
         }
         self.sent = 0;
-        self.outbox.clear();
-        if self.outbox.capacity() > KEPT_CAPACITY {
-            self.outbox = Vec::new();
+        if self.outbox.footprint() > KEPT_CAPACITY {
+            self.outbox.clear();
+            self.count_buffers();
+        } else {
+            self.outbox.clear();
         }
         Poll::Ready(Ok(()))
     }
@@ -315,14 +440,17 @@ impl Channel {
                 Poll::Pending => break,
             }
         }
-        self.outbox.extend_from_slice(rest);
+        if !rest.is_empty() {
+            self.outbox.append(rest);
+            self.count_buffers();
+        }
         Ok(())
     }
 
     /// Whether a connection that should be silent is: nothing came, and it is not closed.
     pub(crate) fn is_silent(&mut self) -> bool {
         self.inbox.is_empty() && self.outbox.is_empty() && {
-            let mut scratch = self.scratch.0.borrow_mut();
+            let mut scratch = self.scratch.0.bytes.borrow_mut();
             self.socket.is_silent(&mut scratch)
         }
     }

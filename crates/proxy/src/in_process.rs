@@ -103,7 +103,8 @@ impl OneWorker {
             .shared
             .half_open
             .begin(Origin::from(peer.ip()), Instant::now());
-        let (Some(session_permit), Some(login_permit)) = (self.shared.session_permit(), login_permit) else {
+        let (permit, share) = (self.shared.session_permit(), self.shared.budget.share());
+        let (Some(session_permit), Some(share), Some(login_permit)) = (permit, share, login_permit) else {
             return false;
         };
         self.handle.take_on(NewSession {
@@ -111,6 +112,7 @@ impl OneWorker {
             peer,
             listener: Arc::new(listener),
             session_permit,
+            share,
             login_permit,
         });
         true

@@ -44,6 +44,7 @@ mod listen_address;
 mod listener;
 mod listeners;
 mod members;
+mod memory;
 mod news;
 mod operations;
 mod options;

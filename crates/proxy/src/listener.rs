@@ -191,11 +191,19 @@ impl Entrance {
                 format!("Too many connections that have not logged in (limit {limit}: --max-half-open)");
             return turn_away(worker, stream, peer, &why);
         };
+        let Some(share) = shared.budget.share() else {
+            let limit = shared.budget.limit() >> 20;
+            let why = format!(
+                "Too many connections: clients hold the {limit} MiB of memory that there are for them (--max-memory)"
+            );
+            return turn_away(worker, stream, peer, &why);
+        };
         let session = NewSession {
             stream,
             peer,
             listener: self.address.load_full(),
             session_permit,
+            share,
             login_permit,
         };
         let workers = shared.workers();

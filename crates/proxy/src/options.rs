@@ -97,6 +97,8 @@ pub struct Limits {
     pub handshake_timeout: Duration,
     /// Time after which a client that sends nothing is disconnected.
     pub idle_timeout: Duration,
+    /// Most bytes that all clients make the proxy hold (error 1041); `None`: half of what the machine or the control group has.
+    pub max_memory: Option<usize>,
     /// Largest statement or other command, bytes (error 1153).
     pub max_packet: usize,
     /// Time to open a connection to a backend, its login included.
@@ -138,6 +140,7 @@ impl Default for Limits {
             max_half_open: None,
             handshake_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(8 * 3600),
+            max_memory: None,
             max_packet: 64 << 20,
             connect_timeout: Duration::from_secs(5),
             checkout_timeout: Duration::from_secs(10),

@@ -71,6 +71,7 @@ mod logical;
 mod login;
 mod login_refusal;
 mod measured_reads;
+mod memory;
 mod named_locks;
 mod next_transaction;
 mod not_connected;
@@ -132,6 +133,7 @@ use self::execute_parameters::{ExecutionFlags, not_in_bulk};
 use self::held::HeldConnections;
 use self::hidden_variables::HiddenVariables;
 use self::login::Login;
+use self::memory::LONG_TEXT;
 use self::own_writes::OwnWrites;
 use self::pending_transaction::PendingTransaction;
 use self::query::Query;
@@ -266,14 +268,12 @@ async fn begin(worker: Rc<Worker>, arrival: Arrival) -> Option<Session> {
         doom: None,
     };
     let welcomed = session.welcome(accepted.names_schema, accepted.seq).await;
-    // Compression begins once, behind the OK of the login; that of COM_CHANGE_USER is compressed already.
-    if welcomed
-        .and_then(|()| session.client.begin_compression())
-        .is_err()
-    {
+    if welcomed.is_err() {
         session.held.release_all(&session.worker);
         return None;
     }
+    // Once, behind the OK of the login; that of COM_CHANGE_USER is compressed already.
+    session.client.begin_compression();
     Some(session)
 }
 
@@ -285,11 +285,14 @@ impl Session {
                 Woken::Command => {
                     bump(&self.worker.counters.totals.questions);
                     let mut frame = std::mem::take(&mut self.client.frame);
+                    self.client.begin_command();
                     let flow = self.command(&frame).await;
                     frame.clear();
                     self.client.frame = frame;
+                    self.client.end_command();
                     flow
                 }
+                Woken::LeftOut { error, seq } => Box::pin(self.refuse(seq, error.error())).await,
                 Woken::Refused { error, seq } => self.refuse_and_close(error, seq).await,
                 Woken::Gone => return,
             };
@@ -310,6 +313,7 @@ impl Session {
             Command::Quit => Box::pin(ready(Err(End::ClientGone))),
             Command::Ping => Box::pin(self.send_done(seq, b"")),
             Command::Query(body) => match Query::split(frame, body, self.client.has_attributes()) {
+                Ok((query, text)) if text.len() > LONG_TEXT => Box::pin(self.long_query(text, query)),
                 Ok((query, text)) => boxed!(self.query(text, query)),
                 Err(error) => Box::pin(self.answer_malformed(seq, error)),
             },
@@ -333,11 +337,7 @@ impl Session {
                 statement_id,
                 parameter,
                 data,
-            } => {
-                let id = self.statement_meant(statement_id);
-                self.long_data(id, parameter, data);
-                Box::pin(ready(Ok(())))
-            }
+            } => Box::pin(self.long_data(self.statement_meant(statement_id), parameter, data)),
             Command::StmtClose(id) => Box::pin(self.close_statement(self.statement_meant(id))),
             Command::StmtReset(id) => Box::pin(self.reset_statement(self.statement_meant(id), seq)),
             Command::StmtFetch { statement_id, rows } => {
@@ -366,9 +366,9 @@ impl Session {
         seq: u8,
     ) -> Answering<'a> {
         let id = self.statement_meant(id);
-        match self.statements.has_cursor(id) {
-            false => boxed!(self.execute(id, flags, block, seq)),
-            true => Box::pin(self.execute_anew(id, flags, block, seq)),
+        match self.statements.is_plain(id) {
+            true => boxed!(self.execute(id, flags, block, seq)),
+            false => Box::pin(self.execute_anew(id, flags, block, seq)),
         }
     }
 

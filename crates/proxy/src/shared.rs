@@ -15,6 +15,7 @@ use crate::control::Control;
 use crate::denied::DeniedAdmins;
 use crate::descriptors;
 use crate::half_open::HalfOpen;
+use crate::memory::Budget;
 use crate::operations::{Author, Operations};
 use crate::options::{Limits, Options};
 use crate::pauses::Pauses;
@@ -57,6 +58,8 @@ pub(crate) struct Shared {
     phase: AtomicU8,
     sessions: Arc<AtomicUsize>,
     pub(crate) half_open: Arc<HalfOpen>,
+    /// What clients make the proxy hold.
+    pub(crate) budget: Arc<Budget>,
     /// Clients that were turned away at a limit, as far as the log goes.
     pub(crate) refused_clients: Seldom,
     /// Logins that made room for others, as far as the log goes.
@@ -107,6 +110,7 @@ impl Shared {
                     .max_half_open
                     .unwrap_or_else(|| descriptors::for_logins(options.limits.max_sessions)),
             ),
+            budget: Arc::new(Budget::of_limits(&options.limits)),
             refused_clients: Seldom::default(),
             cut_logins: Seldom::default(),
             denied_clients: SeldomByOrigin::default(),

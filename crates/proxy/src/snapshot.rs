@@ -462,6 +462,13 @@ fn logical_schemas(configuration: &Configuration) -> FxHashMap<String, Vec<Names
     logical_schemas
 }
 
+impl Snapshot {
+    /// Whether there is a shard map: it may look into statements word by word.
+    pub(crate) fn has_maps(&self) -> bool {
+        !self.users_of_maps.is_empty()
+    }
+}
+
 fn binds_keys(configuration: &Configuration) -> bool {
     let in_columns = |finder: &Finder| matches!(finder, Finder::Column { .. });
     maps(configuration).any(|(_, map)| map.finders.iter().any(in_columns))

@@ -77,6 +77,35 @@ impl Socket {
         matches!(self, Socket::Compressed(_))
     }
 
+    /// Room that must be allowed before more is read; nothing is read until then.
+    #[inline]
+    pub(crate) fn wanted_room(&self) -> Option<usize> {
+        match self {
+            Socket::Compressed(stream) => stream.wanted_room(),
+            Socket::Tcp(_) | Socket::Unix(_) | Socket::Tls(_) | Socket::Closed => None,
+        }
+    }
+
+    pub(crate) fn allow(&mut self, room: usize) {
+        if let Socket::Compressed(stream) = self {
+            stream.allow(room);
+        }
+    }
+
+    #[inline]
+    pub(crate) fn is_inside_frame(&self) -> bool {
+        matches!(self, Socket::Compressed(stream) if stream.is_inside_frame())
+    }
+
+    /// Bytes of memory for what is compressed, without frames that room was asked for.
+    #[inline]
+    pub(crate) fn footprint(&self) -> usize {
+        match self {
+            Socket::Compressed(stream) => stream.footprint(),
+            Socket::Tcp(_) | Socket::Unix(_) | Socket::Tls(_) | Socket::Closed => 0,
+        }
+    }
+
     /// Whether all that was written has gone, or goes at the end of the turn.
     #[inline]
     pub(crate) fn keeps_nothing(&self) -> bool {
@@ -151,10 +180,9 @@ impl Socket {
     }
 
     /// Begins compression. `received` are bytes of the peer's that were read already; they are frames.
-    pub(crate) fn compress(&mut self, received: &[u8]) -> io::Result<()> {
+    pub(crate) fn compress(&mut self, received: &[u8]) {
         let inner = std::mem::replace(self, Socket::Closed);
-        *self = Socket::Compressed(Box::new(CompressedSocket::new(inner, received)?));
-        Ok(())
+        *self = Socket::Compressed(Box::new(CompressedSocket::new(inner, received)));
     }
 
     /// Begins TLS as the server. `received` are bytes of the client's that were read already: they are the beginning of

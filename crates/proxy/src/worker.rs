@@ -43,6 +43,8 @@ pub(crate) struct Worker {
     sessions: RefCell<FxHashMap<u32, Rc<SessionHandle>>>,
     next: Cell<u64>,
     random: Cell<u64>,
+    /// How often sessions had been told to end for their memory when they were looked at.
+    orders_seen: Cell<u64>,
 }
 
 impl Worker {
@@ -50,7 +52,7 @@ impl Worker {
         let snapshot = shared.control.snapshot().clone();
         Self {
             place,
-            scratch: Scratch::new(),
+            scratch: Scratch::new(shared.budget.clone()),
             pool: Pool::default(),
             syncs: SyncConnections::default(),
             counters: Counters::new(shared.limits.max_digests),
@@ -63,6 +65,7 @@ impl Worker {
             servers: Cell::new(Servers::ALL),
             next: Cell::new(1),
             random: Cell::new(seed | 1),
+            orders_seen: Cell::new(0),
             shared,
         }
     }
@@ -190,6 +193,7 @@ impl Worker {
                 session.wake();
             }
         }
+        self.see_to_memory(now);
         self.pool.spare();
         self.learn_servers();
         let snapshot = self.snapshot();
@@ -197,6 +201,16 @@ impl Worker {
             .prune(self.shared.limits.backend_idle_timeout, |member| {
                 snapshot.has_member(member)
             });
+    }
+
+    /// Sees to it that nobody waits for memory for ever: sessions that are told to end may wait for their clients.
+    fn see_to_memory(&self, now: Instant) {
+        let budget = &self.shared.budget;
+        budget.look(now);
+        let orders = budget.orders();
+        if self.orders_seen.replace(orders) != orders {
+            self.wake_all();
+        }
     }
 
     /// Follows a change of the generation or of the phase.

@@ -11,6 +11,7 @@ use crate::entrance::Accepting;
 use crate::half_open::LoginPermit;
 use crate::kill::KillRequest;
 use crate::listen_address::{ListenAddress, Peer};
+use crate::memory::Share;
 use crate::permit::Permit;
 use crate::pool::Wanted;
 use crate::stats::{DigestFigures, WorkerFigures};
@@ -44,6 +45,8 @@ pub(crate) struct NewSession {
     /// Where it connected to.
     pub(crate) listener: Arc<ListenAddress>,
     pub(crate) session_permit: Permit,
+    /// Of the memory that all clients have.
+    pub(crate) share: Share,
     pub(crate) login_permit: LoginPermit,
 }
 

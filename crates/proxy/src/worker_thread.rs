@@ -12,6 +12,7 @@ use crate::bound::ClientStream;
 use crate::channel::Channel;
 use crate::connection_ids::ConnectionId;
 use crate::event_loop::{self, Stream};
+use crate::memory::Account;
 use crate::session;
 use crate::shared::{Phase, Shared};
 use crate::socket::Socket;
@@ -117,7 +118,7 @@ fn spawn_session(worker: Rc<Worker>, new: NewSession, load: Arc<AtomicUsize>) {
                 return;
             }
         };
-        let channel = Channel::new(socket, worker.scratch.clone());
+        let channel = Channel::of_client(socket, worker.scratch.clone(), Account::new(new.share));
         let _permit = new.session_permit;
         let arrival = session::Arrival {
             connection_id,

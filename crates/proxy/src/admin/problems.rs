@@ -24,6 +24,7 @@ pub(super) fn rows(shared: &Shared, _: &[WorkerFigures]) -> Rows {
     }
     let damage = control.damage().into_iter();
     problems.extend(damage.map(|damage| ("data_dir".to_owned(), damage)));
+    problems.extend(memory(shared));
     let snapshot = control.snapshot().load_full();
     for cluster in &snapshot.configuration.clusters {
         // Until every server was looked at, nothing is wrong.
@@ -61,5 +62,18 @@ fn slow_readers(snapshot: &Snapshot) -> impl Iterator<Item = (String, String)> {
             );
             (member.server.to_string(), problem)
         })
+    })
+}
+
+/// Clients wait because of what others hold.
+fn memory(shared: &Shared) -> Option<(String, String)> {
+    let figures = shared.budget.figures();
+    let (used, limit) = (figures.used >> 20, figures.limit >> 20);
+    (figures.waiting > 0).then(|| {
+        let waiting = figures.waiting;
+        let problem = format!(
+            "clients hold {used} of {limit} MiB, and {waiting} wait for room: raise --max-memory, or see who sends large statements"
+        );
+        ("memory".to_owned(), problem)
     })
 }

@@ -207,6 +207,7 @@ pub(super) fn totals(shared: &Shared, figures: &[WorkerFigures]) -> Rows {
             figures.iter().map(|figures| figures.digests_dropped).sum(),
         ),
     ];
+    totals.extend(memory(shared));
     totals.extend(
         WorkerFigures::all_totals(figures)
             .into_iter()
@@ -228,6 +229,20 @@ pub(super) fn totals(shared: &Shared, figures: &[WorkerFigures]) -> Rows {
         .into_iter()
         .map(|(name, value)| vec![text(name), text(value.to_string())])
         .collect()
+}
+
+/// What clients make the proxy hold, and what came of its limit.
+fn memory(shared: &Shared) -> impl Iterator<Item = (String, u64)> {
+    let figures = shared.budget.figures();
+    let totals = [
+        ("Memory_limit_bytes", figures.limit as u64),
+        ("Memory_refused", figures.refused),
+        ("Memory_sessions_ended", figures.ended),
+        ("Memory_used_bytes", figures.used as u64),
+        ("Memory_waited", figures.waits),
+        ("Memory_waiting", figures.waiting as u64),
+    ];
+    totals.into_iter().map(|(name, value)| (name.to_owned(), value))
 }
 
 /// Readers that get less than their share because they are slow.
@@ -253,6 +268,7 @@ pub(super) fn variables(shared: &Shared, _: &[WorkerFigures]) -> Rows {
         ("mysql-interfaces", shared.control.listeners.places().join(";")),
         ("mysql-max_allowed_packet", limits.max_packet.to_string()),
         ("mysql-max_connections", limits.max_sessions.to_string()),
+        ("mysql-max_memory", shared.budget.limit().to_string()),
         (
             "mysql-query_processor_iterations",
             settings.query_processor_iterations.to_string(),

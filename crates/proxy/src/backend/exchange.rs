@@ -191,7 +191,7 @@ mod tests {
         };
         let (ours, theirs) = event_loop::Stream::pair_of_tests();
         (
-            Backend::for_tests(ours, member, Slot::own(None), key, Scratch::new()),
+            Backend::for_tests(ours, member, Slot::own(None), key, Scratch::of_tests()),
             UnixStream::from_std(theirs).unwrap(),
         )
     }

@@ -52,7 +52,7 @@ impl Fixture {
         place.opened();
         let slot = Slot::shared(counted, Rc::new(place));
         let member = self.member.clone();
-        let mut backend = Box::new(Backend::for_tests(ours, member, slot, key, Scratch::new()));
+        let mut backend = Box::new(Backend::for_tests(ours, member, slot, key, Scratch::of_tests()));
         backend.serial = serial;
         backend.last_session = last_session;
         backend

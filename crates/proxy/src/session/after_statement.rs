@@ -397,6 +397,7 @@ impl Session {
                 held.backend.replayed = history.last();
             }
         }
+        self.count_kept();
         plan.left
     }
 

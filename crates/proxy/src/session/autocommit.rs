@@ -51,11 +51,15 @@ impl Session {
             ));
         }
         let limit = self.worker.shared.limits.max_set_history;
+        if plan.left == SetLeft::Replayable {
+            self.can_keep_text(statement.text().len())?;
+        }
         if plan.left == SetLeft::Replayable
             && !history.has_room(statement.text(), &plan.variables, plan.supersedes(), limit)
         {
             return Err(errors::UNKNOWN.with(format_args!(
-                "the session has set more than {limit} different groups of variables; the proxy cannot repeat them on other connections"
+                "the session has set more than {limit} different groups of variables, or in longer texts than {} KiB; the proxy cannot repeat them on other connections",
+                super::settings::MOST_BYTES >> 10
             )));
         }
         Ok(Some(plan))

@@ -83,6 +83,10 @@ fn whole(n: f64) -> Option<KeyValue> {
 
 #[cfg(test)]
 mod tests {
+    use shardwright_wire::ByteStore;
+
+    use crate::memory::Buffer;
+
     use super::super::execute_parameters::Executed;
     use super::*;
 
@@ -125,12 +129,18 @@ mod tests {
         }
     }
 
+    fn buffer(bytes: &[u8]) -> Buffer {
+        let mut buffer = Buffer::new();
+        buffer.append(bytes);
+        buffer
+    }
+
     #[test]
     fn types_of_before_and_pieces_count() {
         let types = [3, 0, 0xFD, 0];
         let pieces = [LongData {
             parameter: 1,
-            bytes: b"eu".to_vec(),
+            bytes: buffer(b"eu"),
         }];
         let keys = |block: &[u8], pieces| {
             let of = Executed {

@@ -142,11 +142,33 @@ impl Client {
     }
 
     /// Compresses from here on, where the client has asked for it.
-    pub(super) fn begin_compression(&mut self) -> Flow {
+    pub(super) fn begin_compression(&mut self) {
         if self.capabilities.contains(CapabilityFlags::CLIENT_COMPRESS) {
-            self.channel.compress().map_err(|_| End::ClientGone)?;
+            self.channel.compress();
         }
-        Ok(())
+    }
+
+    /// A command runs from here on, with the memory that was reserved for it.
+    #[inline]
+    pub(super) fn begin_command(&mut self) {
+        if let Some(account) = self.channel.account() {
+            account.begin_command();
+        }
+    }
+
+    /// The client sends a file from here on.
+    pub(super) fn receives_file(&mut self) {
+        if let Some(account) = self.channel.account() {
+            account.receives_file();
+        }
+    }
+
+    /// The command was answered.
+    #[inline]
+    pub(super) fn end_command(&mut self) {
+        if let Some(account) = self.channel.account() {
+            account.end_command();
+        }
     }
 
     /// While a server works: ready when the client has gone. What it sends ahead is kept, up to a limit.
@@ -155,7 +177,7 @@ impl Client {
             return Poll::Pending;
         }
         while self.channel.unread() < MAX_SENT_AHEAD {
-            match self.channel.poll_fill(cx) {
+            match self.channel.poll_fill_ahead(cx) {
                 Poll::Ready(Ok(0) | Err(_)) => return Poll::Ready(()),
                 Poll::Ready(Ok(_)) => {}
                 Poll::Pending => break,

@@ -129,6 +129,7 @@ impl Session {
     pub(super) async fn close_statement(&mut self, id: u32) -> Flow {
         self.close_cursor(id).await;
         self.statements.close(id);
+        self.count_kept();
         Ok(())
     }
 
@@ -136,6 +137,7 @@ impl Session {
     pub(super) async fn reset_statement(&mut self, id: u32, seq: u8) -> Flow {
         self.close_cursor(id).await;
         if self.statements.forget_long_data(id) {
+            self.count_kept();
             self.send_done(seq, b"").await
         } else {
             self.refuse(seq, unknown(id, "mysqld_stmt_reset")).await

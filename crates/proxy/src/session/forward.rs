@@ -282,6 +282,7 @@ impl Forwarding<'_, '_> {
             ScanEvent::Complete => return Err(self.lost(shardwright_wire::ScanError::NotExpected.into())),
             ScanEvent::LocalInfile if feed.consumed == bytes.len() && self.may_ask() => {
                 let limit = self.watch.worker.shared.limits.max_packet;
+                self.client.receives_file();
                 self.transfer = Some(Box::new(FileTransfer::new(limit)));
             }
             ScanEvent::LocalInfile => return Err(self.lost(shardwright_wire::ScanError::NotExpected.into())),

@@ -100,7 +100,10 @@ impl FileTransfer {
         loop {
             ready!(backend.poll_flush(cx)).map_err(|error| FileError::Backend(error.into()))?;
             let received = ready!(client.channel.poll_packet(cx, &mut self.piece, self.limit));
-            received.map_err(|_: ReadError| FileError::Client)?;
+            received.map_err(|error: ReadError| {
+                tracing::debug!(%error, "a client's file has not come whole");
+                FileError::Client
+            })?;
             let sent = backend.send_or_queue(cx, self.piece.raw());
             sent.map_err(|error| FileError::Backend(error.into()))?;
             if self.piece.payload().is_empty() {

@@ -17,10 +17,11 @@ use super::questions::Rows;
 use super::repeat::{Patience, Relayed, Repeats};
 use super::routed::RoutedStatement;
 use super::statement_words::{is_comment_only, other_packets, unroutable};
-use super::statements::{Circumstances, Decided, LongData, SessionStatement};
+use super::statements::{Circumstances, Decided, LongData, OVERHEAD_OF_PIECES, SessionStatement, footprint};
 use super::throttled::is_let_through;
 use super::{Flow, Session};
 use crate::backend_statements::{Bound, PreparedText};
+use crate::channel::Frame;
 use crate::stats::bump;
 
 /// Bytes of a piece of a parameter, so that it fits a packet.
@@ -45,6 +46,17 @@ impl Session {
             ));
             return self.refuse(seq, error).await;
         }
+        let bytes = footprint(text, 0) + self.reading_bytes(text);
+        if let Err(error) = self.reserve_kept(bytes).await {
+            return self.refuse(seq, error).await;
+        }
+        let flow = self.prepare_within(text, seq).await;
+        self.count_kept();
+        flow
+    }
+
+    /// Prepares a text that there is room for.
+    async fn prepare_within(&mut self, text: &[u8], seq: u8) -> Flow {
         let text: Rc<[u8]> = Rc::from(text);
         let statement = Statement::new(&text, self.mode())
             .encoded_in(self.settings.encoding())
@@ -93,16 +105,12 @@ impl Session {
             return Ok(());
         };
         let id = self.statements.next_id();
-        let sent = sent.as_deref().unwrap_or(&text);
-        let mut bytes = Vec::with_capacity(sent.len() + 8);
-        let mut next_seq = 0;
-        append_packet(&mut bytes, &mut next_seq, |out| {
-            Command::StmtPrepare(sent).encode(out)
-        });
+        let mut frame = Frame::default();
+        frame.fill(&[b"\x16", sent.as_deref().unwrap_or(&text)]);
         let transmission = Transmission {
-            bytes: &bytes,
+            bytes: frame.raw(),
             shape: ResponseShape::Prepare,
-            next_seq,
+            next_seq: frame.next_seq(),
             statement_id: Some(id),
             statement: None,
             may_repeat: false,
@@ -121,6 +129,7 @@ impl Session {
         };
         self.diagnostics.note_prepared(&mut held, &statement, answer);
         if let Some(prepared) = held.backend.scanner.outcome().prepared {
+            let sent = sent.map_or_else(|| text.clone(), |sent| Rc::from(&*sent));
             self.remember_statement(&mut held, id, text.clone(), sent, prepared)
                 .await;
         }
@@ -135,13 +144,13 @@ impl Session {
         held: &mut Held,
         id: u32,
         text: Rc<[u8]>,
-        sent: &[u8],
+        sent: Rc<[u8]>,
         prepared: PrepareOk,
     ) {
         let schema = held.backend.schema.clone();
         let names = self.settings.names.as_ref();
         let (reading, sets) = (self.settings.reading(), self.settings.history.last());
-        let key = PreparedText::new(Rc::from(sent), schema, names, reading, sets);
+        let key = PreparedText::new(sent, schema, names, reading, sets);
         self.remember_prepared(held, (key, Bound::default()), prepared.statement_id)
             .await;
         let statement =
@@ -149,7 +158,8 @@ impl Session {
         self.statements.insert(id, statement);
     }
 
-    /// The execution of a statement whose last execution has left a cursor, which ends.
+    /// The execution of a statement whose last execution has left a cursor, which ends, or whose parameters came in pieces, or whose text is
+    /// long.
     pub(super) async fn execute_anew(
         &mut self,
         id: u32,
@@ -158,7 +168,12 @@ impl Session {
         seq: u8,
     ) -> Flow {
         self.close_cursor(id).await;
-        self.execute(id, flags, block, seq).await
+        if let Err(error) = self.reserve_execution(id).await {
+            return self.refuse(seq, error).await;
+        }
+        let flow = self.execute(id, flags, block, seq).await;
+        self.count_kept();
+        flow
     }
 
     /// COM_STMT_EXECUTE, COM_STMT_BULK_EXECUTE.
@@ -376,9 +391,23 @@ impl Session {
     }
 
     /// COM_STMT_SEND_LONG_DATA, which has no answer, not even to an error.
-    pub(super) fn long_data(&mut self, id: u32, parameter: u16, data: &[u8]) {
-        let limit = self.worker.shared.limits.max_long_data;
-        self.statements.add_long_data(id, parameter, data, limit);
+    pub(super) async fn long_data(&mut self, id: u32, parameter: u16, data: &[u8]) -> Flow {
+        let is_refused = |statement: &SessionStatement| statement.misfit.is_some();
+        if self.statements.get(id).is_none_or(is_refused) {
+            return Ok(());
+        }
+        if self
+            .reserve_kept(2 * data.len() + OVERHEAD_OF_PIECES)
+            .await
+            .is_ok()
+        {
+            let limit = self.worker.shared.limits.max_long_data;
+            self.statements.add_long_data(id, parameter, data, limit);
+        } else if let Some(statement) = self.statements.get_mut(id) {
+            statement.misfit = Some("there is no memory for the pieces (--max-memory of the proxy)");
+        }
+        self.count_kept();
+        Ok(())
     }
 }
 

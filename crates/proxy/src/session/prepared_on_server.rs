@@ -39,10 +39,10 @@ impl Session {
             Command::StmtClose(closed).encode(&mut payload);
             held.backend.channel.queue(&mut 0, &payload);
         }
-        if !closed.is_empty() {
-            if let Err(error) = held.backend.channel.flush().await {
-                tracing::debug!(%error, "the connection of a statement was lost");
-            }
+        if !closed.is_empty()
+            && let Err(error) = held.backend.channel.flush().await
+        {
+            tracing::debug!(%error, "the connection of a statement was lost");
         }
     }
 

@@ -112,6 +112,10 @@ impl Dialogue<'_> {
                 self.seq = self.seq.wrapping_add(1);
                 Some(Err(packet_error(&error)))
             }
+            Err(ReadError::OutOfMemory(error) | ReadError::LeftOut { error, .. }) => {
+                self.seq = self.seq.wrapping_add(1);
+                Some(Err(error.error()))
+            }
             Err(ReadError::Closed | ReadError::Io(_)) => None,
         }
     }

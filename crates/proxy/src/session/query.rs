@@ -67,6 +67,6 @@ impl<'a> Query<'a> {
 /// The frame of a text behind attributes.
 pub(super) fn frame_of(attributes: &[u8], text: &[u8]) -> Frame {
     let mut frame = Frame::default();
-    frame.fill(&[b"\x03", attributes, text].concat());
+    frame.fill(&[b"\x03", attributes, text]);
     frame
 }

@@ -39,6 +39,7 @@ impl Session {
         self.hidden = HiddenVariables::default();
         self.routing = RoutingState::default();
         self.statements.clear();
+        self.count_kept();
     }
 
     /// COM_CHANGE_USER: another login on the same connection.

@@ -106,6 +106,9 @@ impl Settings {
     }
 }
 
+/// Bytes of SET statements that a session is repeated on further connections.
+pub(super) const MOST_BYTES: usize = 256 * 1024;
+
 /// SET statements of a session in their order, to be repeated on each further connection.
 #[derive(Debug, Default)]
 pub(crate) struct SetHistory {
@@ -138,8 +141,20 @@ impl SetHistory {
         self.entries.iter().any(|entry| entry.sets(name))
     }
 
+    /// Bytes of memory that it takes.
+    pub(crate) fn footprint(&self) -> usize {
+        2 * self.bytes()
+    }
+
+    fn bytes(&self) -> usize {
+        self.entries.iter().map(|entry| entry.text.len()).sum()
+    }
+
     /// Whether one more can be remembered.
     pub(crate) fn has_room(&self, text: &[u8], variables: &[String], supersedes: bool, limit: usize) -> bool {
+        if self.bytes() + text.len() > MOST_BYTES {
+            return false;
+        }
         self.entries.len() < limit || (supersedes && self.needed_before(text, variables).contains(&false))
     }
 

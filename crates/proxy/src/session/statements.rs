@@ -6,9 +6,12 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 use shardwright_rules::{Dispatch, Encoding, HostgroupId, KnownText, PendingKind, Transaction};
 use shardwright_sql::Servers;
+use shardwright_wire::ByteStore;
 
 use super::cursor::Cursor;
+use super::memory::LONG_TEXT;
 use super::settings::Settings;
+use crate::memory::Buffer;
 use crate::reading::Reading;
 
 /// A prepared statement of a session.
@@ -74,8 +77,12 @@ impl SessionStatement {
 /// The pieces of a parameter, joined.
 pub(crate) struct LongData {
     pub(crate) parameter: u16,
-    pub(crate) bytes: Vec<u8>,
+    pub(crate) bytes: Buffer,
 }
+
+/// Bytes of memory for a statement beside its text, and for a parameter that comes in pieces.
+const OVERHEAD: usize = 1024;
+pub(crate) const OVERHEAD_OF_PIECES: usize = 64;
 
 /// A decision, and what it depended on.
 pub(crate) struct Decided {
@@ -105,7 +112,15 @@ pub(crate) struct SessionStatements {
     last: u32,
     /// The one that [`LAST_PREPARED`] means; 0 if preparing it has failed.
     last_prepared: u32,
-    long_data_bytes: usize,
+    /// At most 4 GiB: a session is small.
+    long_data_bytes: u32,
+    /// Bytes of memory for all statements, without pieces of parameters.
+    footprint: usize,
+}
+
+/// Bytes of memory for a statement: its text, the text that the rules have made of it, and that of the connection which has prepared it.
+pub(crate) fn footprint(text: &[u8], parameters: u16) -> usize {
+    3 * text.len() + 4 * usize::from(parameters) + OVERHEAD
 }
 
 impl SessionStatements {
@@ -136,8 +151,14 @@ impl SessionStatements {
         self.last_prepared = 0;
     }
 
+    /// Bytes of memory that they take. Pieces grow, so there may be room for as many again.
+    pub(crate) fn footprint(&self) -> usize {
+        self.footprint + 2 * self.long_data_bytes as usize
+    }
+
     pub(crate) fn insert(&mut self, id: u32, statement: SessionStatement) {
         self.last_prepared = id;
+        self.footprint += footprint(&statement.text, statement.parameters);
         self.statements.insert(id, statement);
     }
 
@@ -145,9 +166,18 @@ impl SessionStatements {
         self.statements.get(&id)
     }
 
-    /// Whether the last execution of a statement has left a cursor.
-    pub(crate) fn has_cursor(&self, id: u32) -> bool {
-        self.get(id).is_some_and(|statement| statement.cursor.is_some())
+    /// Bytes of parameters that came in pieces, for the next execution of a statement.
+    pub(crate) fn long_data_len(&self, id: u32) -> usize {
+        let pieces = self.get(id).map_or(&[][..], |statement| &statement.long_data);
+        pieces.iter().map(|long| long.bytes.len()).sum()
+    }
+
+    /// Whether a statement has nothing that an execution must see to: no cursor of its last one, no pieces of parameters, and no long
+    /// text.
+    pub(crate) fn is_plain(&self, id: u32) -> bool {
+        self.get(id).is_none_or(|statement| {
+            statement.cursor.is_none() && statement.long_data.is_empty() && statement.text.len() <= LONG_TEXT
+        })
     }
 
     pub(crate) fn get_mut(&mut self, id: u32) -> Option<&mut SessionStatement> {
@@ -163,7 +193,9 @@ impl SessionStatements {
 
     pub(crate) fn close(&mut self, id: u32) {
         self.forget_long_data(id);
-        self.statements.remove(&id);
+        if let Some(closed) = self.statements.remove(&id) {
+            self.footprint -= footprint(&closed.text, closed.parameters);
+        }
         if self.last_prepared == id {
             self.forget_last();
         }
@@ -173,6 +205,7 @@ impl SessionStatements {
         self.statements.clear();
         self.forget_last();
         self.long_data_bytes = 0;
+        self.footprint = 0;
     }
 
     /// Keeps a piece of a parameter until the execution. COM_STMT_SEND_LONG_DATA has no answer: as on servers, the execution is told
@@ -185,21 +218,24 @@ impl SessionStatements {
             statement.misfit = Some("the statement has no such parameter");
             return;
         }
-        if self.long_data_bytes + data.len() > limit {
+        let all = u32::try_from(self.long_data_bytes as usize + data.len());
+        let Some(all) = all.ok().filter(|all| *all as usize <= limit) else {
             statement.misfit = Some("the pieces are longer than --max-allowed-packet");
             return;
-        }
-        self.long_data_bytes += data.len();
+        };
+        self.long_data_bytes = all;
         match statement
             .long_data
             .iter_mut()
             .find(|long| long.parameter == parameter)
         {
-            Some(long) => long.bytes.extend_from_slice(data),
-            None => statement.long_data.push(LongData {
-                parameter,
-                bytes: data.to_vec(),
-            }),
+            Some(long) => long.bytes.append(data),
+            None => {
+                let mut bytes = Buffer::new();
+                bytes.append(data);
+                self.footprint += OVERHEAD_OF_PIECES;
+                statement.long_data.push(LongData { parameter, bytes });
+            }
         }
     }
 
@@ -209,8 +245,10 @@ impl SessionStatements {
             return false;
         };
         statement.misfit = None;
-        let bytes: usize = statement.long_data.drain(..).map(|long| long.bytes.len()).sum();
-        self.long_data_bytes -= bytes;
+        let pieces = std::mem::take(&mut statement.long_data);
+        self.footprint -= pieces.len() * OVERHEAD_OF_PIECES;
+        let bytes: usize = pieces.iter().map(|long| long.bytes.len()).sum();
+        self.long_data_bytes -= bytes as u32;
         true
     }
 }

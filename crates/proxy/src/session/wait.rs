@@ -12,6 +12,7 @@ use super::holds::Holds;
 use super::proof::packet_error;
 use crate::channel::ReadError;
 use crate::kill::{KillScope, Killed, connection_killed};
+use crate::memory::OutOfMemory;
 
 /// How a wait ended.
 pub(super) enum Woken {
@@ -19,6 +20,8 @@ pub(super) enum Woken {
     Command,
     /// The session ends with this error, whose packet has this sequence number.
     Refused { error: MysqlError, seq: u8 },
+    /// A command is answered with this error, because there was no room for it.
+    LeftOut { error: OutOfMemory, seq: u8 },
     /// The client has gone, or what its session had on a server has.
     Gone,
 }
@@ -64,6 +67,14 @@ impl Session {
             Poll::Ready(Ok(())) => return Poll::Ready(self.accept_command()),
             Poll::Ready(Err(ReadError::Packet(error))) => {
                 return Poll::Ready(refused(packet_error(&error), 1));
+            }
+            Poll::Ready(Err(ReadError::LeftOut { error, next_seq })) => {
+                return Poll::Ready(Woken::LeftOut { error, seq: next_seq });
+            }
+            Poll::Ready(Err(ReadError::OutOfMemory(error))) => {
+                let is_idle = self.client.channel.unread() == 0;
+                self.client.channel.give_up();
+                return Poll::Ready(refused(error.error(), u8::from(!is_idle)));
             }
             Poll::Ready(Err(ReadError::Closed | ReadError::Io(_))) => return Poll::Ready(Woken::Gone),
             Poll::Pending => {}

@@ -46,8 +46,8 @@ pub(super) struct Watcher {
 impl Watcher {
     pub(super) fn new(shared: Arc<Shared>) -> Self {
         Self {
+            scratch: Scratch::new(shared.budget.clone()),
             shared,
-            scratch: Scratch::new(),
             hurried: RefCell::default(),
             next: Cell::new(0),
         }
