@@ -102,6 +102,28 @@ pub(crate) struct ProxyLimits {
     /// `@@max_allowed_packet` are told no more
     #[arg(long, default_value_t = Bytes(Limits::default().max_packet), value_name = "BYTES")]
     pub(crate) max_allowed_packet: Bytes,
+    /// Memory for all that clients make the proxy hold; at the limit, who holds the most waits or is refused (error 1041); default:
+    /// half of what the machine or the control group has
+    #[arg(long, value_name = "BYTES")]
+    pub(crate) max_memory: Option<Memory>,
+}
+
+/// Bytes of memory, from 64M on: `512M`, `8G`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Memory(pub(crate) usize);
+
+/// With less, few statements would fit.
+const LEAST_MEMORY: usize = 64 << 20;
+
+impl FromStr for Memory {
+    type Err = &'static str;
+
+    fn from_str(text: &str) -> Result<Self, Self::Err> {
+        bytes_of(text)
+            .filter(|bytes| (LEAST_MEMORY..=usize::MAX / 4).contains(bytes))
+            .map(Self)
+            .ok_or("write a number of bytes from 64M on, such as 2G")
+    }
 }
 
 /// A number of bytes, from 1K to 1G as servers allow it: `67108864`, `64M`.
@@ -114,19 +136,21 @@ impl FromStr for Bytes {
     type Err = &'static str;
 
     fn from_str(text: &str) -> Result<Self, Self::Err> {
-        let unit = UNITS.into_iter().find_map(|(letter, bytes)| {
-            Some((text.strip_suffix([letter, letter.to_ascii_lowercase()])?, bytes))
-        });
-        let (number, unit) = unit.unwrap_or((text, 1));
-        let bytes = number
-            .parse()
-            .ok()
-            .and_then(|number: usize| number.checked_mul(unit));
-        bytes
+        bytes_of(text)
             .filter(|bytes| (1 << 10..=1 << 30).contains(bytes))
             .map(Self)
             .ok_or("write a number of bytes from 1K to 1G, such as 64M")
     }
+}
+
+/// `67108864`, `64M`
+fn bytes_of(text: &str) -> Option<usize> {
+    let unit = UNITS
+        .into_iter()
+        .find_map(|(letter, bytes)| Some((text.strip_suffix([letter, letter.to_ascii_lowercase()])?, bytes)));
+    let (number, unit) = unit.unwrap_or((text, 1));
+    let number: usize = number.parse().ok()?;
+    number.checked_mul(unit)
 }
 
 impl fmt::Display for Bytes {
@@ -167,6 +191,16 @@ mod tests {
             "64MB",
         ] {
             assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn memory_has_a_least_size() {
+        for (text, bytes) in [("64M", 64 << 20), ("16G", 16 << 30), ("100000000", 100_000_000)] {
+            assert_eq!(text.parse(), Ok(Memory(bytes)), "{text}");
+        }
+        for wrong in ["", "0", "63M", "1K", "-1G", "18446744073709551615", "1T"] {
+            assert!(wrong.parse::<Memory>().is_err(), "{wrong}");
         }
     }
 }

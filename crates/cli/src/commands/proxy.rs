@@ -114,6 +114,7 @@ fn limits(args: &args::ProxyLimits) -> Limits {
         handshake_timeout: Duration::from_secs(args.login_timeout),
         checkout_timeout: Duration::from_secs(args.checkout_timeout),
         max_packet: args.max_allowed_packet.0,
+        max_memory: args.max_memory.map(|memory| memory.0),
         max_long_data: args.max_allowed_packet.0,
         ..Limits::default()
     }

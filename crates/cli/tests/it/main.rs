@@ -33,6 +33,7 @@ mod language_pages;
 mod language_server;
 mod lint;
 mod lint_fixes;
+mod memory;
 mod more_cases;
 mod mutants;
 mod objects;
