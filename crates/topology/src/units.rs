@@ -5,17 +5,6 @@ use std::ops::RangeInclusive;
 
 use crate::model::KeyRange;
 
-/// A share from a percentage: `0.2%` is 0.002.
-pub(crate) fn percentage(text: &str) -> Option<f64> {
-    let number = text.strip_suffix('%')?;
-    let plain = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit() || byte == b'.');
-    if plain {
-        number.parse::<f64>().ok().map(|percent| percent / 100.0)
-    } else {
-        None
-    }
-}
-
 /// A range of keys: `1..200`, both ends included.
 pub(crate) fn key_range(text: &str) -> Option<KeyRange> {
     let (first, last) = text.split_once("..")?;
@@ -87,9 +76,6 @@ mod tests {
 
     #[test]
     fn units_are_read() {
-        assert_eq!(percentage("2%"), Some(0.02));
-        assert_eq!(percentage("2"), None);
-        assert_eq!(percentage("nan%"), None);
         assert_eq!(key_range("1..200"), Some(KeyRange { first: 1, last: 200 }));
         assert_eq!(key_range("-5..-5"), Some(KeyRange { first: -5, last: -5 }));
         assert_eq!(key_range("5..1"), None);

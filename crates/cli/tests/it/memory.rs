@@ -12,7 +12,10 @@ use shardwright_testkit::{
     ADMIN_PASSWORD, ClientOptions, CommandEnvironment, MariaDb, Options, ProxyOptions, ProxyProcess, connect,
     eventually,
 };
-use shardwright_wire::{BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, FrameCodec, MAX_CHUNK, MariadbCapabilities, Privacy, write_packet};
+use shardwright_wire::{
+    BackendCredentials, CapabilityFlags, ClientLogin, ClientSecret, ClientStep, FrameCodec, MAX_CHUNK,
+    MariadbCapabilities, Privacy, write_packet,
+};
 
 use crate::support::{PASSWORD, PROGRAM};
 

@@ -30,8 +30,8 @@ pub use moves::{Move, OpenTransactions};
 pub use origins::{DefinitionId, FieldId, Instance, OriginId, Origins};
 pub use policy::{CommentHint, Consistency, OnUnsupported, ReadClass, ReadSelection, ReadWritePolicy};
 pub use project::{
-    EngineEntry, EngineName, Environment, GateLimit, IdRanges, Manage, Managed, ProjectFile, Safety,
-    ServerAccount, SharedState, StateSettings, StateStore, Switchover, Target, Unmanaged, Wave,
+    EngineEntry, EngineName, Environment, IdRanges, Manage, Managed, ProjectFile, Safety, ServerAccount,
+    SharedState, StateSettings, StateStore, Switchover, Target, Unmanaged,
 };
 pub use property::{Property, PropertyClaim, PropertyDomain};
 pub use query_rules::{BlockPlace, RawRefusing, RawRoute, RawRule, RefusedBy, RuleBlock};

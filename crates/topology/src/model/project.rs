@@ -1,4 +1,4 @@
-//! The project file: engines, targets, ids, ownership; and what later stages keep of waves, gates and safety.
+//! The project file: engines, targets, ids, ownership, safety.
 
 use std::ops::RangeInclusive;
 use std::sync::Arc;
@@ -25,10 +25,6 @@ pub struct ProjectFile {
     pub unmanaged: Unmanaged,
     /// Proxies that configurations are applied to.
     pub targets: Table<Target>,
-    /// The order in which targets are changed.
-    pub waves: Vec<Wave>,
-    /// What must hold between waves.
-    pub gates: Vec<GateLimit>,
     /// Where the state of runs is kept.
     pub state: StateSettings,
     /// Limits of an apply.
@@ -151,32 +147,8 @@ pub struct Target {
     pub password: SecretSource,
     /// Certificates of authorities that its admin port is checked with, in PEM, relative to the project; `None`: without TLS.
     pub ca: Option<Arc<str>>,
-    /// What waves select by.
+    /// Labels, for whoever reads the file.
     pub labels: Vec<(Arc<str>, Arc<str>)>,
-}
-
-/// Targets that are changed together.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct Wave {
-    /// Its name.
-    pub name: Arc<str>,
-    /// Labels that targets must have; empty for all remaining targets.
-    pub select: Vec<(Arc<str>, Arc<str>)>,
-    /// Most targets of the wave.
-    pub max: Option<u32>,
-    /// Most targets at once.
-    pub parallel: Option<u32>,
-    /// Time to watch before the next wave, in milliseconds.
-    pub bake_ms: Option<u64>,
-}
-
-/// A measure that may not exceed a limit between waves.
-#[derive(Clone, Debug, PartialEq)]
-pub struct GateLimit {
-    /// The measure, such as `error_rate_rise`.
-    pub measure: Arc<str>,
-    /// The limit; a percentage as a share (0.2% is 0.002).
-    pub limit: f64,
 }
 
 /// Where the state of runs is kept.
@@ -286,8 +258,6 @@ pub struct ServerAccount {
 pub struct Safety {
     /// Most objects that one apply deletes.
     pub deletes_max: Option<u32>,
-    /// Largest share of traffic that one apply moves (2% is 0.02).
-    pub traffic_moved: Option<f64>,
     /// Addresses that need approval; globs are allowed.
     pub protect: Vec<NamePattern>,
     /// How long a plan may be applied, in milliseconds.

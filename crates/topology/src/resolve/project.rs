@@ -1,9 +1,9 @@
 //! The project file.
 
 mod engines;
-mod rollout;
 mod state;
 mod switchover;
+mod targets;
 
 use std::sync::Arc;
 
@@ -14,7 +14,7 @@ use super::object::Object;
 use super::values::within;
 use super::{instances, lint};
 use crate::codes::{BAD_VALUE, OF_OTHERS};
-use crate::fields::{AnyField, EXPECTS, Ids, Text, object};
+use crate::fields::{AnyField, EXPECTS, Ids, object};
 use crate::model::{
     Environment, IdRanges, Manage, Managed, NamePattern, ProjectFile, Safety, Table, Unmanaged, Words,
 };
@@ -53,20 +53,9 @@ object! {
     TARGETS: Map = map(
         "targets",
         "Proxies that configurations are applied to.",
-        Shaped::Generated(&rollout::target::FIELDS),
+        Shaped::Generated(&targets::target::FIELDS),
     )
         .defines("targets");
-    WAVES: List = list(
-        "waves",
-        "The order in which targets are changed.",
-        "a list of waves",
-        Shaped::Object(&rollout::wave::FIELDS),
-    );
-    GATES: Map = map(
-        "gates",
-        "Measurements with the limits that they may not exceed between waves.",
-        Shaped::Custom(rollout::gate_schema),
-    );
     STATE: Part = part("state", &state::state::FIELDS).or_defaults();
     SAFETY: Part = part("safety", &safety::FIELDS).or_defaults()
         .absent("see below");
@@ -106,13 +95,6 @@ object! {
 object! {
     mod safety = "Limits that an apply may not exceed without approval.";
     DELETES: Part = part("deletes", &deletes::FIELDS);
-    TRAFFIC_MOVED: Custom = custom(
-        "traffic_moved",
-        "The largest share of traffic that one apply may move, such as 2%.",
-        percentage,
-    )
-    .examples(r#"["2%"]"#)
-    .absent("no limit");
     PROTECT: Texts = texts("protect", "Addresses that need approval; globs are allowed.", "a list of addresses")
         .examples(r#"[["users.*", "clusters.pay"]]"#)
         .page("`*` stands for any text.")
@@ -152,15 +134,6 @@ fn all_or_names(says: &str) -> Value {
     })
 }
 
-fn percentage(says: &str) -> Value {
-    json!({
-        "description": says,
-        "type": "string",
-        "pattern": r"^[0-9]+(\.[0-9]+)?%$",
-        EXPECTS: "a percentage such as 2%",
-    })
-}
-
 /// Reads the project file.
 pub(crate) fn project(root: &View<'_>, context: &mut Context<'_>) -> ProjectFile {
     let definition = instances::define_view(root, context);
@@ -187,9 +160,7 @@ pub(crate) fn project(root: &View<'_>, context: &mut Context<'_>) -> ProjectFile
         ids_span: object.field(&project::IDS).map(|field| field.key.span),
         manage,
         unmanaged: object.get(&project::UNMANAGED, context),
-        targets: Table::new(rollout::targets(&object, &engines, context)),
-        waves: rollout::waves(&object, context),
-        gates: rollout::gates(&object, context),
+        targets: Table::new(targets::targets(&object, &engines, context)),
         state,
         safety: safety(&object, context),
         switchover: switchover::switchover(&object, context),
@@ -265,11 +236,9 @@ fn safety(object: &Object<'_, '_>, context: &mut Context<'_>) -> Safety {
         return Safety::default();
     };
     let deletes = part.part(&safety::DELETES, context);
-    let traffic_moved = part.read(&safety::TRAFFIC_MOVED, &Text::ANY, context);
     let protect = part.list(&safety::PROTECT, context).into_iter();
     Safety {
         deletes_max: deletes.and_then(|deletes| deletes.get(&deletes::MAX, context)),
-        traffic_moved: traffic_moved.and_then(|text| units::percentage(&text)),
         protect: protect.map(NamePattern::new).collect(),
         plan_expiry_ms: part.get(&safety::PLAN_EXPIRY, context),
         skip_unreachable: part.get(&safety::UNREACHABLE, context) == Unreachable::Skip,

@@ -23,6 +23,33 @@ pub(crate) struct Checker {
     validator: Validator,
 }
 
+/// A key that earlier versions took and that nothing ever made effective.
+struct NotYet {
+    key: &'static str,
+    /// A key of the same mapping.
+    beside: &'static str,
+    instead: &'static str,
+}
+
+const NOT_YET: [NotYet; 3] = [
+    NotYet {
+        key: "waves",
+        beside: "targets",
+        instead: "there are no waves yet: an apply changes one target after the other without a pause; apply to some of them with \
+                  --target, look, and go on",
+    },
+    NotYet {
+        key: "gates",
+        beside: "targets",
+        instead: "nothing is measured between targets yet: apply to some of them with --target, look, and go on",
+    },
+    NotYet {
+        key: "traffic_moved",
+        beside: "plan_expiry",
+        instead: "no apply is measured by its traffic yet: review what the plan says of its meaning",
+    },
+];
+
 impl Checker {
     /// `schema` is one of [`crate::schema`].
     pub(crate) fn new(schema: Value) -> Self {
@@ -119,6 +146,12 @@ impl Checker {
         }
         if key == "ranges" && candidates.contains(&"remainders") {
             return diagnostic.help("write ranges under `keys`: keys: [1..200]");
+        }
+        let not_yet = NOT_YET
+            .iter()
+            .find(|not_yet| not_yet.key == key && candidates.contains(&not_yet.beside));
+        if let Some(not_yet) = not_yet {
+            return diagnostic.help(not_yet.instead);
         }
         match did_you_mean(key, candidates.iter().copied()) {
             Some(near) => diagnostic.did_you_mean(Some(near)),

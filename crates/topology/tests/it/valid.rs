@@ -119,12 +119,7 @@ fn the_project_file_means_what_it_says() {
     assert_eq!(&*target.admin, "px-a1.internal:6032");
     assert!(matches!(&target.password, SecretSource::Env(name) if **name == *"PX_ADMIN"));
     assert_eq!(project.origins.address(target.origin), "targets.px-a1");
-    assert_eq!(file.waves[0].bake_ms, Some(600_000));
-    assert_eq!(file.gates[0].limit, 0.002);
-    assert_eq!(
-        (file.safety.deletes_max, file.safety.traffic_moved),
-        (Some(5), Some(0.02))
-    );
+    assert_eq!(file.safety.deletes_max, Some(5));
     assert_eq!(file.lint.select.len(), 7);
 }
 

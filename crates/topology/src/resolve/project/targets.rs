@@ -1,19 +1,17 @@
-//! What a configuration is applied to, in which order, and what must hold on the way: `targets`, `waves`, `gates`.
+//! What a configuration is applied to: `targets`.
 
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-use shardwright_documents::Node;
+use serde_json::json;
 
 use super::project;
 use crate::codes::{BAD_VALUE, UNKNOWN_REFERENCE};
-use crate::fields::{Declared, EXPECTS, Map, Number, Shaped, object};
-use crate::model::{EngineEntry, EngineName, GateLimit, Target, Wave};
+use crate::fields::{Declared, EXPECTS, Map, Shaped, object};
+use crate::model::{EngineEntry, EngineName, Target};
 use crate::resolve::object::Object;
-use crate::resolve::values::Read;
 use crate::resolve::{instances, section_origin, user};
 use crate::tree::context::Context;
-use crate::tree::view::{Field, View};
+use crate::tree::view::Field;
 use crate::units;
 
 object! {
@@ -29,23 +27,8 @@ object! {
         "ca",
         "The authorities that the certificate of its admin interface is checked with, in PEM, relative to the project. With it, the connection uses TLS. Only for `bundled`.",
     );
-    LABELS: Map = map("labels", "Labels that waves select it by, such as `{zone: a}`.", LABEL)
+    LABELS: Map = map("labels", "Labels such as `{zone: a}`, for whoever reads the file. Nothing selects by them yet.", LABEL)
         .examples(r#"[{"zone": "a"}]"#);
-}
-
-object! {
-    pub(crate) mod wave = "Targets that are changed together.";
-    NAME: Text = filled("name", "The name of the wave.").needed();
-    SELECT: Map = map(
-        "select",
-        "Labels that targets of the wave must have; all remaining targets by default.",
-        LABEL,
-    )
-        .absent("all remaining targets");
-    MAX: Count = count("max", "The maximum number of targets in the wave; no limit by default.")
-        .absent("no limit");
-    PARALLEL: Count = count("parallel", "The maximum number of targets that are changed at the same time.").examples("[8]");
-    BAKE: Duration = duration("bake", "How long the wave is watched before the next one begins.");
 }
 
 const LABEL: Shaped = Shaped::Custom(|| {
@@ -55,14 +38,6 @@ const LABEL: Shaped = Shaped::Custom(|| {
         EXPECTS: "text or an integer",
     })
 });
-
-pub(super) fn gate_schema() -> Value {
-    json!({
-        "description": "The limit: a number, or a percentage such as 0.2%.",
-        "type": ["number", "string"],
-        EXPECTS: "a number, or a percentage such as 0.2%",
-    })
-}
 
 pub(super) fn targets(
     object: &Object<'_, '_>,
@@ -147,54 +122,4 @@ fn labels(
         Some((Arc::from(&*field.key.text), Arc::from(&*value)))
     };
     part.view.fields().into_iter().filter_map(label).collect()
-}
-
-pub(super) fn waves(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<Wave> {
-    let Some(field) = object.field(&project::WAVES) else {
-        return Vec::new();
-    };
-    let mut waves = Vec::new();
-    for item in field
-        .value
-        .items()
-        .iter()
-        .filter(|item| item.as_mapping().is_some())
-    {
-        let part = object.inner(View::of(item), item.span);
-        part.require_all(&wave::FIELDS, context);
-        waves.push(Wave {
-            name: part.get(&wave::NAME, context).unwrap_or_default(),
-            select: labels(&part, &wave::SELECT, context),
-            max: part.get(&wave::MAX, context),
-            parallel: part.get(&wave::PARALLEL, context),
-            bake_ms: part.get(&wave::BAKE, context),
-        });
-    }
-    waves
-}
-
-pub(super) fn gates(object: &Object<'_, '_>, context: &mut Context<'_>) -> Vec<GateLimit> {
-    let Some(part) = object.part(&project::GATES, context) else {
-        return Vec::new();
-    };
-    let mut gates = Vec::new();
-    for field in part.view.fields() {
-        let name = &*field.key.text;
-        let node = field.value.node();
-        let limit = match node.and_then(Node::as_text) {
-            Some(text) => units::percentage(text),
-            None => Number.read(&field, &part, context),
-        };
-        match limit {
-            Some(limit) => gates.push(GateLimit {
-                measure: context.intern(name),
-                limit,
-            }),
-            None => {
-                let message = "expected a number, or a percentage such as 0.2%";
-                part.error(BAD_VALUE, message, field.value.span(), context);
-            }
-        }
-    }
-    gates
 }
