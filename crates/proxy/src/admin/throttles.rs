@@ -17,6 +17,7 @@ pub(super) const COLUMNS: &[&str] = &[
     "cluster VARCHAR",
     "signal VARCHAR",
     "reading REAL",
+    "outlook REAL",
     "started INT",
     "since_s INT",
     "delay_ms REAL",
@@ -37,9 +38,11 @@ pub(super) fn rows(shared: &Shared, _: &[WorkerFigures]) -> Rows {
 
 fn row(gate: &Arc<Gate>) -> Vec<Value> {
     let figures = gate.figures();
-    let known = match figures.reading {
-        Reading::Known { value, .. } => Value::Real(value),
-        Reading::AtLeast(_) | Reading::Unknown => Value::Null,
+    let (known, outlook) = match figures.reading {
+        Reading::Known { value, outlook, .. } => {
+            (Value::Real(value), outlook.map_or(Value::Null, Value::Real))
+        }
+        Reading::AtLeast(_) | Reading::Unknown => (Value::Null, Value::Null),
     };
     let since = figures
         .since
@@ -51,6 +54,7 @@ fn row(gate: &Arc<Gate>) -> Vec<Value> {
         text(gate.cluster.as_str()),
         text(gate.signal()),
         known,
+        outlook,
         int(u8::from(figures.is_started)),
         since.map_or(Value::Null, |since| int(since.as_secs())),
         Value::Real(figures.delay.as_secs_f64() * 1000.0),
