@@ -27,6 +27,7 @@ pub mod shards;
 mod statistics;
 mod sysbench;
 pub mod test_time;
+pub mod throttle;
 pub mod traffic_rate;
 pub mod training;
 pub mod tree_costs;

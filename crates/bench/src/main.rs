@@ -7,6 +7,7 @@ mod pattern_bench;
 mod proxy_bench;
 mod proxysql_bench;
 mod scaling_bench;
+mod throttle_bench;
 
 use std::ffi::OsString;
 use std::io::{self, Write};
@@ -23,7 +24,7 @@ use shardwright_bench::{
 #[derive(Parser)]
 #[command(name = "bench")]
 struct Arguments {
-    /// All of them, with their defaults, when none is named; all but apply, patterns and proxysql, which need a program of its own, and failover and scaling, which take half an hour.
+    /// All of them, with their defaults, when none is named; all but apply, patterns and proxysql, which need a program of its own, and failover, scaling and throttle, which take a quarter of an hour or more.
     #[command(subcommand)]
     benchmark: Option<Benchmark>,
     /// Where raw figures are written.
@@ -52,6 +53,9 @@ enum Benchmark {
     Failover(failover_bench::Arguments),
     /// Reads and writes on a Galera cluster with 16 to 256 clients that connect anew for each, behind the same proxies.
     Scaling(scaling_bench::Arguments),
+    /// How far replicas are behind that wait for their disks, and how many statements get through: a regulated throttle beside a
+    /// loop that switches a delay.
+    Throttle(throttle_bench::Arguments),
     /// Time and memory to compile 200 to 1,000,000 shards, whole process, how they grow, and what the trees cost.
     Compile {
         /// Larger projects are left out.
@@ -136,6 +140,7 @@ impl Benchmark {
             Self::Crowd(options) => crowd_bench::run(options, progress)?,
             Self::Failover(options) => failover_bench::run(options, progress)?,
             Self::Scaling(options) => scaling_bench::run(options, progress)?,
+            Self::Throttle(options) => throttle_bench::run(options, progress)?,
             Self::Compile { most } => {
                 let times = compile_time::run(&shardwright()?, *most, progress)?;
                 keep(&times)?;
