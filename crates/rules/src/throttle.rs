@@ -2,9 +2,11 @@
 //!
 //! A [`Throttle`] is what is asked for. What it does at a moment follows from what is known of its signal: [`Regulator`].
 
+mod backlog;
 mod level;
 mod reading;
 mod regulator;
+mod speed;
 
 use std::fmt;
 use std::sync::Arc;
@@ -12,9 +14,11 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::{Address, OnUnknown};
+pub use backlog::{Backlog, Pace};
 pub use level::Level;
 pub use reading::Reading;
 pub use regulator::{Change, LOOK_EVERY, Regulator};
+pub use speed::Speed;
 
 /// The status variable that has a word of its own in the language.
 pub const THREADS_RUNNING: &str = "Threads_running";

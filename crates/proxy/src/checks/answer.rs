@@ -213,11 +213,12 @@ fn may_read(shared: &Shared, snapshot: &Snapshot, cluster: &Cluster, within_s: f
     };
     let control = &shared.control;
     let roles = control.knowledge.roles(&cluster.address);
-    let source = SignalSource::ReplicationLag;
     let reading = control
         .measured
-        .reading(&source, &watched, roles.as_ref(), std::time::Instant::now());
-    let value = reading.value().map(|value| value / unit(&source));
+        .lag(&watched, roles.as_ref(), std::time::Instant::now());
+    let value = reading
+        .value()
+        .map(|value| value / unit(&SignalSource::ReplicationLag));
     let is_known = matches!(reading, Reading::Known { .. });
     let (status_code, message) = match value {
         Some(value) if value > within_s => (429, "a replica is further behind".to_owned()),

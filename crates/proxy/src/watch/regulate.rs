@@ -42,9 +42,7 @@ fn regulate(watcher: &Watcher, began: Instant) -> bool {
             let Some(signal) = &gate.throttle.signal else {
                 continue;
             };
-            let reading = control
-                .measured
-                .reading(&signal.source, &watched, roles.as_ref(), now);
+            let reading = control.measured.reading(signal, &watched, roles.as_ref(), now);
             gate.look(now.saturating_duration_since(began), reading);
         }
     }

@@ -1,5 +1,7 @@
 //! What is known of a signal at a moment.
 
+use super::Pace;
+
 /// What is known of a signal at a moment. A value that is missing, NULL or nonsense is unknown, never zero.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Reading {
@@ -15,6 +17,8 @@ pub enum Reading {
         /// What the value is about to become with what is under way already. Lag shows what was written a while ago: the
         /// transactions that wait now are the lag to come.
         outlook: Option<f64>,
+        /// For lag: how fast writers write and may write.
+        pace: Option<Pace>,
     },
 }
 
@@ -23,7 +27,11 @@ impl Reading {
     #[must_use]
     pub fn of(value: f64) -> Self {
         match value.is_finite() {
-            true => Self::Known { value, outlook: None },
+            true => Self::Known {
+                value,
+                outlook: None,
+                pace: None,
+            },
             false => Self::Unknown,
         }
     }
@@ -45,9 +53,24 @@ impl Reading {
             (a, b) => a.or(b),
         };
         match (self, other) {
-            (Self::Known { value: a, outlook: x }, Self::Known { value: b, outlook: y }) => Self::Known {
+            (
+                Self::Known {
+                    value: a,
+                    outlook: x,
+                    pace: p,
+                },
+                Self::Known {
+                    value: b,
+                    outlook: y,
+                    pace: q,
+                },
+            ) => Self::Known {
                 value: a.max(b),
                 outlook: greater(x, y),
+                pace: match (p, q) {
+                    (Some(p), Some(q)) => Some(p.slower(q)),
+                    (p, q) => p.or(q),
+                },
             },
             (a, b) => greater(a.value(), b.value()).map_or(Self::Unknown, Self::AtLeast),
         }

@@ -87,6 +87,7 @@ impl Cluster {
         let reading = Reading::Known {
             value: self.average,
             outlook: Some(share),
+            pace: None,
         };
         (reading, share)
     }

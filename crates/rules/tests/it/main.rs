@@ -14,5 +14,6 @@ mod roles;
 mod shard_maps;
 mod sisters;
 mod trust;
+mod uneven;
 mod unknown_lag;
 mod watched;

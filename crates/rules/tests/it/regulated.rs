@@ -4,18 +4,22 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use proptest::prelude::*;
-use shardwright_rules::throttle::{Change, Reading, Regulator, Signal, SignalSource};
+use shardwright_rules::throttle::{Backlog, Change, Pace, Reading, Regulator, Signal, SignalSource, Speed};
 use shardwright_rules::{OnUnknown, Throttle};
+
+fn three_and_one() -> Signal {
+    Signal {
+        source: SignalSource::ReplicationLag,
+        start_above: 3000.0.into(),
+        stop_below: 1000.0.into(),
+    }
+}
 
 fn on_lag(from_ms: u32, to_ms: u32) -> Throttle {
     Throttle {
         from_ms,
         to_ms,
-        signal: Some(Signal {
-            source: SignalSource::ReplicationLag,
-            start_above: 3000.0.into(),
-            stop_below: 1000.0.into(),
-        }),
+        signal: Some(three_and_one()),
         hold_ms: 0,
         on_unknown: OnUnknown::Hold,
         max_concurrent: None,
@@ -83,6 +87,92 @@ fn a_lower_bound_can_start_a_throttle_and_not_stop_it() {
     assert_eq!(look(3, Reading::of(0.0)), Some(Change::Stopped));
 }
 
+/// A lag and an outlook, ms, of writers that have written so much and may write so much in a second.
+fn waiting(value: f64, outlook: f64, written: f64, may_per_s: f64) -> Reading {
+    Reading::Known {
+        value,
+        outlook: Some(outlook),
+        pace: Some(Pace {
+            written,
+            age: Duration::ZERO,
+            may_per_s,
+        }),
+    }
+}
+
+#[test]
+fn it_starts_by_what_waits_and_stops_when_nothing_does() {
+    let throttle = on_lag(5, 5);
+    let mut regulator = Regulator::default();
+    let mut look = |second, value, outlook| {
+        let reading = waiting(value, outlook, 0.0, 100.0);
+        regulator.look(&throttle, Duration::from_secs(second), reading)
+    };
+    // A burst of which nobody knows how fast it is applied.
+    assert_eq!(look(0, 999.0, 60_000.0), None);
+    assert_eq!(look(1, 1000.0, 3000.0), None);
+    assert_eq!(look(2, 1000.0, 3001.0), Some(Change::Started));
+    assert_eq!(look(3, 500.0, 1000.0), None);
+    assert_eq!(look(4, 500.0, 999.0), Some(Change::Stopped));
+}
+
+#[test]
+fn a_range_of_delays_stops_when_it_has_been_of_no_use_for_five_seconds() {
+    let throttle = on_lag(1, 500);
+    let mut regulator = Regulator::default();
+    let mut written = 0.0;
+    let mut look = |tick: u32, lag, writes_per_s: f64| {
+        written += writes_per_s / 10.0;
+        let change = regulator.look(&throttle, TICK * tick, waiting(lag, lag, written, 400.0));
+        (change, regulator.delay())
+    };
+    assert_eq!(look(0, 3500.0, 800.0).0, Some(Change::Started));
+    for tick in 1..20 {
+        assert_eq!(look(tick, 2000.0, 800.0).0, None);
+    }
+    // Writers that keep their pace: the throttle keeps the lag low, and it would not stay so without.
+    for tick in 20..100 {
+        let (change, delay) = look(tick, 500.0, 400.0);
+        assert_eq!(change, None);
+        assert!(delay > Duration::from_millis(2), "{delay:?}");
+    }
+    // Writers that write less than they may: the delay is down within a second, and five seconds later it is over.
+    let stopped = (100..200).find(|tick| look(*tick, 500.0, 100.0).0 == Some(Change::Stopped));
+    assert!(
+        stopped.is_some_and(|tick| (150..170).contains(&tick)),
+        "{stopped:?}"
+    );
+}
+
+#[test]
+fn another_writer_is_measured_anew() {
+    let throttle = on_lag(1, 500);
+    let mut regulator = Regulator::default();
+    let mut look = |tick: u32, written| {
+        regulator.look(&throttle, TICK * tick, waiting(2000.0, 3500.0, written, 400.0));
+        regulator.delay()
+    };
+    let mut written = 0.0;
+    for tick in 0..10 {
+        written += 80.0;
+        look(tick, written);
+    }
+    let steady: Vec<Duration> = (10..100)
+        .map(|tick| {
+            written += 40.0;
+            look(tick, written)
+        })
+        .collect();
+    let steady = steady[steady.len() - 1];
+    assert!(steady > Duration::from_millis(2), "{steady:?}");
+    // Its numbers begin at 0: that is no time in which nothing was written.
+    for tick in 100..110 {
+        let delay = look(tick, f64::from(tick - 100) * 40.0);
+        let part = delay.as_secs_f64() / steady.as_secs_f64();
+        assert!((0.99..1.01).contains(&part), "{delay:?} after {steady:?}");
+    }
+}
+
 #[test]
 fn a_throttle_that_is_written_anew_goes_on_within_its_new_range() {
     let mut regulator = Regulator::default();
@@ -112,8 +202,10 @@ struct Replica {
     /// When how much was written.
     history: VecDeque<(f64, f64)>,
     now_s: f64,
-    /// How uneven the outlook is, as a share of it.
+    /// How unevenly it is seen to apply, look by look, as a share.
     uneven: f64,
+    speed: Speed,
+    applied_at_look: f64,
 }
 
 impl Replica {
@@ -127,6 +219,8 @@ impl Replica {
             history: VecDeque::new(),
             now_s: 0.0,
             uneven: 0.0,
+            speed: Speed::default(),
+            applied_at_look: 0.0,
         }
     }
 
@@ -159,16 +253,28 @@ impl Replica {
             .map_or(0.0, |(at, _)| self.now_s - at)
     }
 
-    fn known(&self) -> Reading {
-        let outlook_ms = (self.written - self.applied) / self.applies_per_s * 1000.0;
+    fn known(&mut self) -> Reading {
+        let applied = (self.applied - self.applied_at_look) * (1.0 + self.uneven * self.chance());
+        self.applied_at_look = self.applied;
+        self.speed
+            .add(applied, TICK, Duration::from_secs_f64(self.lag_s()));
+        let backlog = self.speed.per_s().map(|applied_per_s| Backlog {
+            transactions: self.written - self.applied,
+            applied_per_s,
+        });
         Reading::Known {
             value: self.lag_s() * 1000.0,
-            outlook: Some(outlook_ms * (1.0 + self.uneven * self.chance())),
+            outlook: backlog.and_then(|backlog| backlog.outlook_ms()),
+            pace: backlog.map(|backlog| Pace {
+                written: self.written,
+                age: Duration::ZERO,
+                may_per_s: backlog.may_per_s(&three_and_one()),
+            }),
         }
     }
 
     /// As `SHOW REPLICA STATUS` says it.
-    fn in_whole_seconds(&self) -> Reading {
+    fn in_whole_seconds(&mut self) -> Reading {
         Reading::of(self.lag_s().floor() * 1000.0)
     }
 }
@@ -178,13 +284,13 @@ struct Trial {
     /// The greatest lag after 120 s, s.
     worst_s: f64,
     starts: usize,
-    /// The greatest delay of the last 60 s, in parts of the least.
+    /// The longest statement of the last 60 s, its delay included, in parts of the shortest.
     swing: f64,
     /// What was written in the last 60 s, in parts of what the replica can apply.
     used: f64,
 }
 
-fn trial(mut replica: Replica, throttle: &Throttle, reading: fn(&Replica) -> Reading) -> Trial {
+fn trial(mut replica: Replica, throttle: &Throttle, reading: fn(&mut Replica) -> Reading) -> Trial {
     const SECONDS: usize = 240;
     let ticks_per_s = (1.0 / TICK.as_secs_f64()) as usize;
     let mut regulator = Regulator::default();
@@ -197,7 +303,7 @@ fn trial(mut replica: Replica, throttle: &Throttle, reading: fn(&Replica) -> Rea
     let (mut least, mut greatest, mut written) = (f64::MAX, 0.0_f64, 0.0);
     for tick in 0..SECONDS * ticks_per_s {
         let at_s = tick as f64 * TICK.as_secs_f64();
-        let change = regulator.look(throttle, TICK * tick as u32, reading(&replica));
+        let change = regulator.look(throttle, TICK * tick as u32, reading(&mut replica));
         trial.starts += usize::from(change == Some(Change::Started));
         let delay = match regulator.is_started() {
             true => regulator.delay(),
@@ -211,8 +317,9 @@ fn trial(mut replica: Replica, throttle: &Throttle, reading: fn(&Replica) -> Rea
             written = replica.written;
             continue;
         }
-        least = least.min(delay.as_secs_f64());
-        greatest = greatest.max(delay.as_secs_f64());
+        let takes_s = replica.takes_s + delay.as_secs_f64();
+        least = least.min(takes_s);
+        greatest = greatest.max(takes_s);
     }
     trial.swing = greatest / least;
     trial.used = (replica.written - written) / (replica.applies_per_s * 60.0);
