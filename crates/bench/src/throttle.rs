@@ -109,8 +109,8 @@ pub(crate) struct Sample {
     unknown: usize,
     /// Acknowledged, and missing on a server, or there twice.
     lost: usize,
-    /// Of clients, connections included.
-    errors: u64,
+    /// Those of clients, each with its number and its first message.
+    errors: Vec<(u64, String)>,
     /// Runnable processes of the machine, averaged over a minute: before and after the turn.
     load: [f64; 2],
     /// How often the throttle has started, or the loop has changed the delay.
@@ -155,7 +155,8 @@ fn turn(plan: &Plan, servers: &mut Servers, policy: Policy, round: u32) -> Resul
     let backlog = (ledger.acknowledged().len() as u64).saturating_sub(beats.least_applied());
     beats.wait_until_applied()?;
     beats.stop()?;
-    let errors = ledger.errors().values().map(|errors| errors.count).sum();
+    let errors = ledger.errors().values();
+    let errors = errors.map(|errors| (errors.count, errors.message.clone()));
     let figures = trace.figures(plan.settles, plan.duration);
     if let Some(directory) = &plan.traces {
         trace.save(directory, &format!("{}-{round}.csv", policy.name()))?;
@@ -172,7 +173,7 @@ fn turn(plan: &Plan, servers: &mut Servers, policy: Policy, round: u32) -> Resul
         refused: ledger.refused().len(),
         unknown: ledger.unknown().len(),
         lost: servers.missing(&ledger)?,
-        errors,
+        errors: errors.collect(),
         load: [before, after],
         switches: switches.max(figures.starts),
         trace: trace.each_second(),

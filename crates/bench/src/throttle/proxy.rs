@@ -51,7 +51,9 @@ impl Throttling {
         let io = || BenchError::io("the bundled proxy");
         let mut environment = CommandEnvironment::new(program).map_err(io())?;
         environment.set("BENCH_PASSWORD", PASSWORD);
-        let options = ProxyOptions::new(environment.outside("data"));
+        let mut options = ProxyOptions::new(environment.outside("data"));
+        // MySQL asks for a password itself the first time, on a connection that is not encrypted.
+        options.extra_args.push("--allow-public-key-retrieval".to_owned());
         let proxy =
             ProxyProcess::start(&environment, options).map_err(|error| failed("the bundled proxy", error))?;
         let project = format!(

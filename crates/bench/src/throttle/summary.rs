@@ -28,7 +28,7 @@ pub(super) fn line(sample: &Sample) -> String {
     format!(
         "{round} {}: above {:.0} %, median {median_lag_s:.2} s, greatest {greatest_lag_s:.2} s, {statements_per_s:.0} statements/s \
          ({settled_statements_per_s:.0} after the first seconds), {backlog} not applied at the end, refused {refused}, unknown {unknown}, \
-         lost {lost}, errors {errors}, switched {switches} times, load {before:.1} to {after:.1}",
+         lost {lost}, errors {errors:?}, switched {switches} times, load {before:.1} to {after:.1}",
         policy.name(),
         above * 100.0
     )

@@ -282,7 +282,6 @@ fn check(uneven: Unevenness, clients: Clients, overload: f64, most_above: f64) {
     let regulated = mean(Policy::Regulated, uneven, clients, overload);
     let looped = mean(Policy::Loop, uneven, clients, overload);
     let said = format!("{uneven:?}, {clients:?}, overload {overload}: {regulated:?}, loop {looped:?}");
-    println!("{said}");
     assert!(regulated.above <= most_above, "{said}");
     assert!(regulated.above <= looped.above / 2.0, "{said}");
     assert!(regulated.used >= looped.used.min(1.0) - 0.02, "{said}");
