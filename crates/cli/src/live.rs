@@ -186,11 +186,14 @@ pub(crate) fn bundled_targets(
         .collect()
 }
 
-/// The selected targets of the project file that are bundled proxies, each with its name; none where it lists no target.
+/// A target by its name, or why it cannot be one.
+type Named<'o> = (&'o str, Result<BundledTarget, CommandError>);
+
+/// The selected targets of the project file that are bundled proxies; none where it lists no target.
 pub(crate) fn bundled_among<'o>(
     opened: &'o Opened,
     selection: &Selection,
-) -> Result<Vec<(&'o str, Result<BundledTarget, CommandError>)>, CommandError> {
+) -> Result<Vec<Named<'o>>, CommandError> {
     if opened.project.file.targets.is_empty() {
         return Ok(Vec::new());
     }
