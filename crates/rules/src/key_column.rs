@@ -51,6 +51,8 @@ pub enum ColumnKind {
     },
     /// DECIMAL.
     Decimal {
+        /// Less than 0 is stored as 0.
+        is_unsigned: bool,
         /// Digits before the point.
         whole: u32,
         /// Digits behind it.
@@ -58,6 +60,8 @@ pub enum ColumnKind {
     },
     /// FLOAT and DOUBLE: every integer below this is a value of its own.
     Float {
+        /// Less than 0 is stored as 0.
+        is_unsigned: bool,
         /// 2^24 or 2^53.
         exact: i128,
     },
@@ -166,13 +170,20 @@ impl DescribedColumn {
         match data_type.as_str() {
             "decimal" | "numeric" => match (self.precision, self.scale) {
                 (Some(precision), Some(scale)) => ColumnKind::Decimal {
+                    is_unsigned,
                     whole: precision.saturating_sub(scale),
                     scale,
                 },
                 _ => ColumnKind::Other,
             },
-            "float" => ColumnKind::Float { exact: 1 << 24 },
-            "double" => ColumnKind::Float { exact: 1 << 53 },
+            "float" => ColumnKind::Float {
+                is_unsigned,
+                exact: 1 << 24,
+            },
+            "double" => ColumnKind::Float {
+                is_unsigned,
+                exact: 1 << 53,
+            },
             "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" => {
                 self.text(data_type == "char")
             }

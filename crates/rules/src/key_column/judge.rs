@@ -93,7 +93,7 @@ fn integer(
             "a text in a list of rows, and a number beside a text, is compared with it inexactly",
             "write all numbers without quotes",
         ),
-        ColumnKind::Float { exact } if is_exact(*exact) => Ok(()),
+        ColumnKind::Float { exact, .. } if is_exact(*exact) => Ok(()),
         // In a list, too, such a string is read as another text, which counts as some number.
         ColumnKind::Text { charset, .. }
             if texts != Texts::None && !is_in_ascii_bytes(charset, &number.to_string()) =>
@@ -235,11 +235,16 @@ fn stored(column: &KeyColumn, value: &ComparedValue) -> Result<(), KeyDoubt> {
             return doubt("the server replaces 0 by a number of its own", "use another key");
         }
         ColumnKind::Integer { min, max } => number.is_some_and(|n| (*min..=*max).contains(&n)),
-        ColumnKind::Decimal { whole, .. } => {
+        ColumnKind::Decimal {
+            is_unsigned, whole, ..
+        } => {
             let bound = 10_i128.checked_pow(*whole);
-            number.is_some_and(|n| bound.is_none_or(|bound| n.abs() < bound))
+            let fits = |n: i128| bound.is_none_or(|bound| n.abs() < bound);
+            number.is_some_and(|n| fits(n) && (n >= 0 || !is_unsigned))
         }
-        ColumnKind::Float { exact } => number.is_some_and(|n| n.abs() < *exact),
+        ColumnKind::Float { is_unsigned, exact } => {
+            number.is_some_and(|n| n.abs() < *exact && (n >= 0 || !is_unsigned))
+        }
         ColumnKind::Text {
             charset,
             chars,
