@@ -50,8 +50,9 @@ bitflags::bitflags! {
         /// State that a statement elsewhere would miss without a word: it is refused instead.
         const NOT_ELSEWHERE = Self::TABLE_LOCKS.bits() | Self::UNKNOWN_SET.bits();
         /// State that a statement that reads or writes rows elsewhere would miss: a temporary table hides the table of its
-        /// name, and code that is not in the text may have made one, or set variables.
-        const NO_WORK_ELSEWHERE = Self::TEMPORARY_TABLES.bits() | Self::UNKNOWN_CODE.bits();
+        /// name, code that is not in the text may have made one, or set variables, and a savepoint takes nothing back elsewhere.
+        const NO_WORK_ELSEWHERE =
+            Self::TEMPORARY_TABLES.bits() | Self::UNKNOWN_CODE.bits() | Self::SAVEPOINTS.bits();
         /// State on a writer for which reads stay there.
         const NOT_ON_READERS = Self::NOT_ELSEWHERE.bits()
             | Self::NO_WORK_ELSEWHERE.bits()
