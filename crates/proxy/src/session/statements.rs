@@ -109,9 +109,8 @@ pub(super) const LAST_PREPARED: u32 = u32::MAX;
 #[derive(Default)]
 pub(crate) struct SessionStatements {
     statements: FxHashMap<u32, SessionStatement>,
+    /// The latest number. [`LAST_PREPARED`] means it, if there is such a statement.
     last: u32,
-    /// The one that [`LAST_PREPARED`] means; 0 if preparing it has failed.
-    last_prepared: u32,
     /// At most 4 GiB: a session is small.
     long_data_bytes: u32,
     /// Bytes of memory for all statements, without pieces of parameters.
@@ -130,25 +129,27 @@ impl SessionStatements {
 
     /// A number that the session has not in use.
     pub(crate) fn next_id(&mut self) -> u32 {
-        loop {
+        // 0 is no statement.
+        while [0, LAST_PREPARED].contains(&self.last) || self.statements.contains_key(&self.last) {
             self.last = self.last.wrapping_add(1);
-            // 0 is no statement.
-            let is_free =
-                ![0, LAST_PREPARED].contains(&self.last) && !self.statements.contains_key(&self.last);
-            if is_free {
-                return self.last;
-            }
         }
+        self.last
+    }
+
+    /// The latest number is not given again.
+    fn pass_over(&mut self) {
+        self.last = self.last.wrapping_add(1);
+        self.next_id();
     }
 
     /// The statement that was prepared last, unless preparing another has failed.
     pub(crate) fn last_prepared(&self) -> Option<u32> {
-        Some(self.last_prepared).filter(|last| *last != 0)
+        Some(self.last).filter(|last| self.statements.contains_key(last))
     }
 
-    /// Another statement is prepared, which may fail.
+    /// Another statement is prepared, which may fail: the latest number becomes that of no statement.
     pub(crate) fn forget_last(&mut self) {
-        self.last_prepared = 0;
+        self.next_id();
     }
 
     /// Bytes of memory that they take. Pieces grow, so there may be room for as many again.
@@ -157,7 +158,6 @@ impl SessionStatements {
     }
 
     pub(crate) fn insert(&mut self, id: u32, statement: SessionStatement) {
-        self.last_prepared = id;
         self.footprint += footprint(&statement.text, statement.parameters);
         self.statements.insert(id, statement);
     }
@@ -196,14 +196,14 @@ impl SessionStatements {
         if let Some(closed) = self.statements.remove(&id) {
             self.footprint -= footprint(&closed.text, closed.parameters);
         }
-        if self.last_prepared == id {
-            self.forget_last();
+        if self.last == id {
+            self.pass_over();
         }
     }
 
     pub(crate) fn clear(&mut self) {
         self.statements.clear();
-        self.forget_last();
+        self.pass_over();
         self.long_data_bytes = 0;
         self.footprint = 0;
     }
@@ -292,7 +292,17 @@ mod tests {
             ..SessionStatements::default()
         };
         statements.insert(1, statement(0));
-        assert_eq!(statements.next_id(), u32::MAX - 1);
-        assert_eq!(statements.next_id(), 2);
+        for number in [u32::MAX - 2, u32::MAX - 1, 2] {
+            statements.forget_last();
+            assert_eq!(statements.last_prepared(), None);
+            assert_eq!(statements.next_id(), number);
+            statements.insert(number, statement(0));
+            assert_eq!(statements.last_prepared(), Some(number));
+        }
+        statements.close(2);
+        assert_eq!(statements.last_prepared(), None);
+        assert_eq!(statements.next_id(), 3);
+        statements.clear();
+        assert_eq!(statements.next_id(), 4);
     }
 }
