@@ -16,6 +16,7 @@ use self::idle::Idle;
 pub(crate) use self::line::Waiting;
 use self::line::{Line, Waiter};
 pub(crate) use self::making_room::Wanted;
+use self::making_room::retire;
 use crate::backend::Backend;
 use crate::counted::Counted;
 use crate::insert_id::InsertId;
@@ -151,11 +152,15 @@ impl Pool {
         }
         backend.idle_since = now;
         if pool.line.has_only_reads() && pool.member.room.wants_for_writes(number, &backend.key.user) {
+            retire(backend);
             return;
         }
         let Some(waiter) = pool.line.next() else {
-            if !pool.is_for_others(&backend.key.user) {
-                pool.idle.push(Idle::new(backend, now));
+            match pool.is_for_others(&backend.key.user) {
+                true => {
+                    retire(backend);
+                }
+                false => pool.idle.push(Idle::new(backend, now)),
             }
             return;
         };
@@ -200,10 +205,10 @@ impl Pool {
         let now = Instant::now();
         self.members.borrow_mut().retain(|member, pool| {
             let is_wanted = wanted(*member);
-            pool.idle.retain_mut(|idle| {
+            pool.close(|idle| {
                 idle.is_over = idle.backend.is_over(now);
                 let is_kept = !idle.is_over || idle.backend.has_insert_id();
-                is_wanted && is_kept && now - idle.backend.idle_since < idle_timeout
+                !(is_wanted && is_kept && now - idle.backend.idle_since < idle_timeout)
             });
             is_wanted || !pool.line.is_empty()
         });

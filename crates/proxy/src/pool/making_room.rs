@@ -4,7 +4,9 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::{MemberPool, Pool};
+use super::{Idle, MemberPool, Pool};
+use crate::backend::Backend;
+use crate::event_loop::spawn;
 use crate::room::{Limited, Room};
 
 /// A connection that was idle for this long is not used all the time.
@@ -49,19 +51,41 @@ impl MemberPool {
     /// Closes connections that nobody has used for a while, as far as they are more than this proxy keeps.
     fn close_unused(&mut self, now: Instant) {
         let mut to_spare = self.member.room.to_spare();
-        self.idle.retain(|idle| {
+        self.close(|idle| {
             let backend = &idle.backend;
             let is_unused =
                 now.saturating_duration_since(backend.idle_since) > UNUSED && !backend.has_insert_id();
             let is_closed = is_unused && to_spare > 0;
             to_spare -= usize::from(is_closed);
-            !is_closed
+            is_closed
         });
+    }
+
+    /// Closes idle connections.
+    pub(super) fn close(&mut self, mut is_closed: impl FnMut(&mut Idle) -> bool) {
+        for idle in self.idle.extract_if(.., |idle| is_closed(idle)) {
+            retire(idle.backend);
+        }
     }
 }
 
+/// Closes a connection that the proxy gives up by itself, and whose server is well. A session that has left its LAST_INSERT_ID() there
+/// would lose it, so that is asked for first. Whether it is closed by now.
+pub(super) fn retire(mut backend: Box<Backend>) -> bool {
+    let has_insert_id = backend.has_insert_id();
+    if has_insert_id {
+        spawn(async move {
+            if let Err(error) = backend.save_insert_id().await {
+                tracing::debug!(%error, "an idle connection was lost");
+            }
+        });
+    }
+    !has_insert_id
+}
+
 impl Pool {
-    /// Closes the idle connection that stands in the way and was used least recently; `false` when there is none.
+    /// Closes the idle connection that stands in the way and was used least recently; `false` when there is none, or when it is
+    /// closed in a moment.
     pub(crate) fn evict(&self, wanted: &Wanted) -> bool {
         let mut members = self.members.borrow_mut();
         let found = members
@@ -76,7 +100,7 @@ impl Pool {
         let pool = found.and_then(|(number, at)| Some((members.get_mut(&number)?, at)));
         let closed = pool.map(|(pool, at)| pool.idle.remove(at));
         drop(members);
-        closed.is_some()
+        closed.is_some_and(|idle| retire(idle.backend))
     }
 
     /// Closes a connection for a session on another worker, unless it is in use here.
@@ -108,16 +132,16 @@ impl Pool {
                 continue;
             }
             pool.close_unused(now);
-            let member = &pool.member;
+            let member = pool.member.clone();
             let mut wanted = member.room.waiting();
-            pool.idle.retain(|idle| {
+            pool.close(|idle| {
                 let backend = &idle.backend;
                 let is_closed = wanted > 0
                     && now.saturating_duration_since(backend.idle_since) > SPARE
                     && (member.waiting.load(Ordering::Relaxed) > 0
                         || member.room.wants(member.number, &backend.key.user));
                 wanted -= usize::from(is_closed);
-                !is_closed
+                is_closed
             });
         }
     }

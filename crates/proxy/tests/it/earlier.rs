@@ -411,3 +411,58 @@ fn counts_beside_a_table_are_not_prepared_on_mysql() {
         }
     }
 }
+
+/// The only connection goes from session to session, also to those of another worker, for which it is closed.
+#[test]
+fn an_id_survives_the_connection_that_the_proxy_closes_for_others() {
+    let name = schema("earlier_closed");
+    let table = "CREATE TABLE t (id INT AUTO_INCREMENT PRIMARY KEY, made INT); \
+                 CREATE TABLE child (a INT, parent INT); \
+                 CREATE TRIGGER knows BEFORE INSERT ON child FOR EACH ROW SET NEW.parent = LAST_INSERT_ID()";
+    server().run(format!("USE {name}; {table}")).unwrap();
+    let proxy = start(&Setup {
+        max_connections: 1,
+        options: Box::new(|options| options.workers = std::num::NonZeroUsize::new(2)),
+        ..Setup::default()
+    });
+    let mut others: Vec<_> = (0..4).map(|_| proxy.connect(Some(&name))).collect();
+    let mut client = proxy.connect(Some(&name));
+    for turn in 0..5 {
+        for question in ["SELECT LAST_INSERT_ID()", "INSERT INTO child (a) VALUES (1)"] {
+            run(&mut client, "INSERT INTO t (made) VALUES (1)");
+            let id = client.last_insert_id();
+            for other in &mut others {
+                assert_eq!(value(other, "SELECT 1"), "1");
+            }
+            match question.starts_with("SELECT") {
+                true => assert_eq!(value(&mut client, question), id.to_string(), "{turn}"),
+                false => {
+                    run(&mut client, question);
+                    let parent = value(&mut client, "SELECT MAX(parent) FROM child");
+                    assert_eq!(parent, id.to_string(), "{turn}");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn a_savepoint_without_a_transaction_is_not_missed_elsewhere() {
+    let name = schema("earlier_savepoint");
+    server()
+        .run(format!("USE {name}; CREATE TABLE t (a INT) ENGINE=InnoDB"))
+        .unwrap();
+    let proxy = shared();
+    let mut client = proxy.connect(Some(&name));
+    run(&mut client, "SET autocommit = 0");
+    run(&mut client, "SAVEPOINT s");
+    let (code, message) = error(&mut client, "INSERT /* b */ INTO t VALUES (1)");
+    assert_eq!(code, 9006, "{message}");
+    assert!(message.contains("a savepoint under autocommit=0"), "{message}");
+    run(&mut client, "INSERT INTO t VALUES (2)");
+    run(&mut client, "ROLLBACK TO s");
+    run(&mut client, "COMMIT");
+    run(&mut client, "INSERT /* b */ INTO t VALUES (3)");
+    run(&mut client, "COMMIT");
+    assert_eq!(value(&mut client, "SELECT GROUP_CONCAT(a) FROM t"), "3");
+}
