@@ -9,7 +9,7 @@ use shardwright_vocabulary::Severity;
 use crate::Hazard;
 
 /// The code of the finding, as for limits that are written down.
-const CODE: &str = "SW704";
+pub(crate) const CODE: &str = "SW704";
 
 /// A server as proxies reach it.
 type Endpoint<'c> = (&'c str, u16);

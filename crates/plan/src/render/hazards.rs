@@ -6,10 +6,10 @@ use std::collections::BTreeMap;
 use shardwright_rules::Address;
 
 use super::Group;
-use crate::{Hazard, Severity, TargetPlan};
+use crate::{Hazard, Severity, TargetPlan, capacity};
 
-/// How the codes begin of what is told of targets. It is about this plan, whatever object it names.
-const OF_TARGETS: &str = "SW8";
+/// How the codes begin of what is known from targets alone, and not from the project. `lint` does not have it.
+const OF_TARGETS: [&str; 2] = ["SW8", capacity::CODE];
 
 /// A hazard of some targets of a group.
 pub(super) struct Shown<'a> {
@@ -83,7 +83,8 @@ fn is_standing(hazard: &Hazard, target: &TargetPlan) -> bool {
     else {
         return false;
     };
-    !hazard.code.starts_with(OF_TARGETS)
+    let is_of_targets = OF_TARGETS.iter().any(|begin| hazard.code.starts_with(begin));
+    !is_of_targets
         && !target
             .effects
             .iter()
