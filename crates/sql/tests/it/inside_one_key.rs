@@ -277,6 +277,29 @@ fn plain_forms_are_placed() {
     }
 }
 
+/// The literal that a SELECT puts into the key column is a key with all that stands before it.
+#[test]
+fn what_stands_before_a_literal_of_a_select_is_read() {
+    let asia = "INSERT INTO world.City (n, Continent) SELECT SQL_NO_CACHE 1, _utf8mb4'Asia' AS c";
+    assert_eq!(answer(asia, None, InShards::Present), "keys Asia");
+    for statement in [
+        "INSERT INTO world.City (n, Continent) SELECT 1, _latin1'Asia'",
+        "INSERT INTO world.City (n, Continent) SELECT 1, _utf16'Asia' AS c",
+        "INSERT INTO world.City (Continent, n) SELECT _latin1'Asia', 1",
+        "INSERT INTO world.City (Continent, n) SELECT DISTINCT _latin1 'Asia', 1",
+        "INSERT INTO world.City (n, Continent) SELECT 1, N'Asia'",
+        "INSERT INTO world.City (n, Continent) SELECT 1, X'41'",
+        "INSERT INTO world.City (n, Continent) SELECT 1, BINARY 'Asia'",
+        "INSERT INTO world.City (n, Continent) SELECT 1, DATE '2026-01-02'",
+        "INSERT INTO world.City (n, Continent) SELECT 1, NOT 'Asia'",
+        "INSERT INTO world.City (n, Continent) SELECT 1, - 'Asia'",
+        "REPLACE INTO world.City (n, Continent) SELECT 1, _latin1'Asia'",
+    ] {
+        let answer = answer(statement, None, InShards::Present);
+        assert!(answer.starts_with("undecidable"), "{statement}: {answer}");
+    }
+}
+
 /// Whatever stands around a predicate, or beside the condition that it stands in, hides it.
 #[test]
 fn what_stands_around_a_predicate_hides_it() {
