@@ -2,7 +2,7 @@
 //! passwords and a lost data directory, one after the other, under inserts and reads that never cease. What every client was told
 //! is held against the servers, and what each day has come to is a part of `docs/operating.md`.
 //!
-//! A day ends when its fault is mended and work has gone on for a while: for 100 commits and reads, or for 5,000 with
+//! A day ends when its fault is mended and work has gone on for a while: for 100 commits and reads, or for 3,000 with
 //! `SHARDWRIGHT_WEEK` in the environment. `INSTA_UPDATE=always` writes the page.
 
 mod days;
@@ -135,7 +135,7 @@ impl Day {
         (self.happens)(week);
         let (commits, reads) = (inserts.acknowledged(), readers.so_far().answered);
         let goes_on = match std::env::var_os("SHARDWRIGHT_WEEK") {
-            Some(_) => 5_000,
+            Some(_) => 3_000,
             None => 100,
         };
         eventually(PATIENCE, || {
