@@ -50,10 +50,13 @@ pub(super) fn projected(
         let first = first
             - usize::from(matches!(item, Expr::UnaryOp { .. }) && query.is_kind(first, TokenKind::Number));
         // That of a string leaves out its introducer, and could leave out more.
-        let first = first - usize::from(first > 0 && query.is_kind(first - 1, TokenKind::Introducer));
-        let begins = first > 0
-            && (query.is_kind(first - 1, TokenKind::Comma)
-                || BEFORE_ITEMS.iter().any(|word| query.is_word(first - 1, word)));
+        let before = first.checked_sub(1)?;
+        let first = first - usize::from(query.is_kind(before, TokenKind::Introducer));
+        let verb = query.index_at(offset(select.select_token.0.span.start)?)?;
+        let begins = match place {
+            0 => query.behind_modifiers(verb) == first,
+            _ => query.is_kind(first.checked_sub(1)?, TokenKind::Comma),
+        };
         if !begins {
             return None;
         }
@@ -80,22 +83,6 @@ pub(super) fn projected(
     (is_key && !makes_rows(tree, select) && tree.with.is_none() && select.from.iter().all(is_whole))
         .then_some(Projected::Key)
 }
-
-/// Words behind which the first item of a SELECT begins.
-const BEFORE_ITEMS: [&str; 12] = [
-    "SELECT",
-    "ALL",
-    "DISTINCT",
-    "DISTINCTROW",
-    "HIGH_PRIORITY",
-    "STRAIGHT_JOIN",
-    "SQL_SMALL_RESULT",
-    "SQL_BIG_RESULT",
-    "SQL_BUFFER_RESULT",
-    "SQL_CACHE",
-    "SQL_NO_CACHE",
-    "SQL_CALC_FOUND_ROWS",
-];
 
 /// Functions that give a row where no row is read.
 const AGGREGATES: [&str; 20] = [
