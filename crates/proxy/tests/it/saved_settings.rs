@@ -4,7 +4,7 @@ use mysql::Conn;
 use mysql::prelude::Queryable;
 
 use crate::resets::{OWN, VALUES, try_text};
-use crate::support::{PASSWORD, Setup, USER, server, start};
+use crate::support::{PASSWORD, Setup, TestProxy, USER, server, start};
 
 /// The proxy answers for max_allowed_packet by itself. It names the character set in its errors for those, where a server speaks
 /// of the variable.
@@ -35,16 +35,21 @@ fn answers(client: &mut Conn, name: &str) -> Vec<String> {
     answers
 }
 
-/// Servers convert literals to `character_set_connection`, and find no value in text of two bytes a character.
-#[test]
-fn settings_are_set_back_in_a_session_that_converts_literals() {
-    let proxy = start(&Setup::default());
+/// A session on the server itself, and one through a proxy.
+fn beside_the_server(proxy: &TestProxy) -> [Conn; 2] {
     let options = shardwright_testkit::ClientOptions {
         user: USER,
         password: PASSWORD,
         schema: None,
     };
-    let mut both = [server().connect(options).unwrap(), proxy.connect(None)];
+    [server().connect(options).unwrap(), proxy.connect(None)]
+}
+
+/// Servers convert literals to `character_set_connection`, and find no value in text of two bytes a character.
+#[test]
+fn settings_are_set_back_in_a_session_that_converts_literals() {
+    let proxy = start(&Setup::default());
+    let mut both = beside_the_server(&proxy);
     for connection in ["utf16", "utf32", "ucs2", "latin1"] {
         for name in [
             "optimizer_switch",
@@ -73,12 +78,7 @@ fn settings_are_set_back_in_a_session_that_converts_literals() {
 #[test]
 fn no_server_takes_these_for_the_character_set_of_a_client() {
     let proxy = start(&Setup::default());
-    let options = shardwright_testkit::ClientOptions {
-        user: USER,
-        password: PASSWORD,
-        schema: None,
-    };
-    let mut both = [server().connect(options).unwrap(), proxy.connect(None)];
+    let mut both = beside_the_server(&proxy);
     for charset in ["ucs2", "UTF16", "'utf16le'", "utf32"] {
         for sql in [
             format!("SET NAMES {charset}"),
