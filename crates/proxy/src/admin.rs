@@ -8,6 +8,7 @@ mod problems;
 mod refusing;
 mod rows;
 mod servers;
+mod sessions;
 mod tables;
 mod throttles;
 mod withheld;
@@ -198,6 +199,7 @@ impl AdminSession {
             AdminStatement::RefuseApp { app, time } => self.refuse_app(&app, time, rows),
             AdminStatement::AllowApp(app) => self.allow_app(&app, rows),
             AdminStatement::AllowDigest(digest) => self.allow_digest(&digest, rows),
+            AdminStatement::Kill { scope, id } => self.kill_session(scope, id, rows),
         }
     }
 

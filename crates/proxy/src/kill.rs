@@ -7,7 +7,8 @@
 use std::sync::Arc;
 
 use shardwright_wire::{MysqlError, errors};
-use tokio::sync::oneshot;
+
+use crate::shared::Shared;
 
 /// What ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -16,6 +17,16 @@ pub(crate) enum KillScope {
     Query,
     /// The session.
     Connection,
+}
+
+impl KillScope {
+    /// As KILL names it.
+    pub(crate) const fn keyword(self) -> &'static str {
+        match self {
+            Self::Query => "QUERY",
+            Self::Connection => "CONNECTION",
+        }
+    }
 }
 
 /// What became of a KILL.
@@ -34,15 +45,14 @@ pub(crate) enum Killed {
 /// A KILL on its way to the session that it is for.
 pub(crate) struct KillOrder {
     pub(crate) scope: KillScope,
-    /// `None`: nobody waits for the answer.
-    pub(crate) answer: Option<oneshot::Sender<Killed>>,
+    /// Takes the answer; `None`: nobody waits for it.
+    pub(crate) answer: Option<Box<dyn FnOnce(Killed) + Send>>,
 }
 
 impl KillOrder {
-    /// Who asked may have gone; then nobody misses the answer.
     pub(crate) fn done(self, killed: Killed) {
         if let Some(answer) = self.answer {
-            let _gone = answer.send(killed);
+            answer(killed);
         }
     }
 }
@@ -50,8 +60,30 @@ impl KillOrder {
 /// A KILL of a session, as its worker is told.
 pub(crate) struct KillRequest {
     pub(crate) id: u32,
-    pub(crate) user: Arc<str>,
+    /// The user whose sessions it may end; `None`: everybody's.
+    pub(crate) owner: Option<Arc<str>>,
     pub(crate) order: KillOrder,
+}
+
+impl KillRequest {
+    /// Sends it to the worker that has the session. The answer comes later; where the session ends first, it is dropped.
+    pub(crate) fn send(self, shared: &Shared) {
+        let worker = shared.connection_ids.worker_of(self.id);
+        match worker.and_then(|worker| shared.workers().get(worker)) {
+            Some(worker) => worker.kill(self),
+            None => self.order.done(Killed::Unknown),
+        }
+    }
+}
+
+/// The error where no session has this number.
+pub(crate) fn unknown_thread(id: impl std::fmt::Display) -> MysqlError {
+    errors::NO_SUCH_THREAD.with(format_args!("Unknown thread id: {id}"))
+}
+
+/// The error where a server could not be told to end a statement.
+pub(crate) fn not_told(why: &str) -> MysqlError {
+    errors::UNKNOWN.with(format_args!("the server was not told to end it: {why}"))
 }
 
 /// The error of a statement that was ended.

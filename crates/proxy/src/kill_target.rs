@@ -115,10 +115,7 @@ impl Target {
             Err(Some(failure)) => return Err(failure.to_string()),
             Err(None) => return Err("the user's secret cannot be resolved".to_owned()),
         };
-        let text = match scope {
-            KillScope::Query => format!("KILL QUERY {thread_id}"),
-            KillScope::Connection => format!("KILL CONNECTION {thread_id}"),
-        };
+        let text = format!("KILL {} {thread_id}", scope.keyword());
         let answer = backend.exchange(Command::Query(text.as_bytes()));
         let answer = worker
             .shared

@@ -236,7 +236,7 @@ async fn begin(worker: Rc<Worker>, arrival: Arrival) -> Option<Session> {
     )
     .await?;
     drop(login_permit);
-    handle.log_in(accepted.login.user.name.clone());
+    handle.log_in(accepted.login.as_logged_in());
     let encoding = login::encoding_of(accepted.login.collation);
     let mut settings = Settings::new(accepted.schema, encoding);
     if accepted

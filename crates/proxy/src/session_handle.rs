@@ -11,6 +11,26 @@ use smallvec::SmallVec;
 
 use crate::kill::KillOrder;
 
+/// The user of a session, and where the client is.
+#[derive(Clone)]
+pub(crate) struct LoggedIn {
+    pub(crate) user: Arc<str>,
+    /// As rules compare it.
+    pub(crate) client_ip: String,
+    pub(crate) since: Instant,
+}
+
+/// A session as administrators see it.
+pub(crate) struct SessionFigures {
+    /// The number of the client's connection.
+    pub(crate) id: u32,
+    pub(crate) login: LoggedIn,
+    /// Hostgroups where a statement runs, or where something is begun and not ended.
+    pub(crate) hostgroups: SmallVec<[HostgroupId; 2]>,
+    /// When a server was sent the statement that runs.
+    pub(crate) started: Option<Instant>,
+}
+
 /// A session as its worker sees it.
 #[derive(Default)]
 pub(crate) struct SessionHandle {
@@ -18,7 +38,9 @@ pub(crate) struct SessionHandle {
     /// When the session wants to be woken.
     pub(crate) deadline: Cell<Option<Instant>>,
     /// Who is logged in.
-    user: RefCell<Option<Arc<str>>>,
+    login: RefCell<Option<LoggedIn>>,
+    /// When a server was sent the statement that runs.
+    started: Cell<Option<Instant>>,
     order: RefCell<Option<KillOrder>>,
     /// Hostgroups of statements that run, and of what statements have begun and not ended.
     occupied: RefCell<SmallVec<[HostgroupId; 2]>>,
@@ -49,6 +71,7 @@ impl SessionHandle {
 
     /// No statement runs; what is begun and not ended is in these hostgroups.
     pub(crate) fn occupy_only(&self, unfinished: impl Iterator<Item = HostgroupId>) {
+        self.started.set(None);
         let mut occupied = self.occupied.borrow_mut();
         occupied.clear();
         occupied.extend(unfinished);
@@ -59,12 +82,27 @@ impl SessionHandle {
         self.occupied.borrow().contains(&hostgroup)
     }
 
-    pub(crate) fn log_in(&self, user: Arc<str>) {
-        *self.user.borrow_mut() = Some(user);
+    /// A server is sent a statement.
+    pub(crate) fn start(&self, at: Instant) {
+        self.started.set(Some(at));
+    }
+
+    pub(crate) fn log_in(&self, login: LoggedIn) {
+        *self.login.borrow_mut() = Some(login);
     }
 
     pub(crate) fn user(&self) -> Option<Arc<str>> {
-        self.user.borrow().clone()
+        self.login.borrow().as_ref().map(|login| login.user.clone())
+    }
+
+    /// `None`: nobody is logged in yet.
+    pub(crate) fn figures(&self, id: u32) -> Option<SessionFigures> {
+        Some(SessionFigures {
+            id,
+            login: self.login.borrow().clone()?,
+            hostgroups: self.occupied.borrow().clone(),
+            started: self.started.get(),
+        })
     }
 
     /// Leaves an order for the session, in place of one that it has not seen.

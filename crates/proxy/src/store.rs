@@ -25,6 +25,8 @@ use crate::private_file;
 const KEPT_GENERATIONS: i64 = 10;
 /// The file of what monitors remember, which is there once something was applied.
 const ROLES: &str = "roles.json";
+const DATABASE: &str = "shardwright.db";
+const LOCK: &str = "lock";
 
 /// A generation as it was applied.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -82,8 +84,9 @@ impl Drop for Store {
 impl Store {
     /// Opens the store of `directory` and locks it; both are created when absent.
     pub(crate) fn open(directory: &Path, meant: Meant<'_>) -> Result<Self, StoreError> {
-        let path = directory.join("shardwright.db");
+        let path = directory.join(DATABASE);
         let record_file = RecordFile::in_directory(directory);
+        files_only(directory)?;
         let is_untouched = !path.exists() && !record_file.path().exists() && !was_used(directory);
         if meant.holds_configuration && is_untouched {
             // The place where a volume should be stays as it is.
@@ -243,6 +246,18 @@ fn io(path: &Path) -> impl FnOnce(std::io::Error) -> StoreError {
     |source| StoreError::Io { path, source }
 }
 
+/// Refuses a directory in which something else stands where a file should, such as the directory that a container makes of a
+/// mount whose source is missing.
+fn files_only(directory: &Path) -> Result<(), StoreError> {
+    for name in [DATABASE, LOCK, ROLES, record::NAME] {
+        let path = directory.join(name);
+        if fs::metadata(&path).is_ok_and(|metadata| !metadata.is_file()) {
+            return Err(StoreError::NotAFile(path));
+        }
+    }
+    Ok(())
+}
+
 /// Whether there are files that only a proxy with a configuration writes.
 fn was_used(directory: &Path) -> bool {
     let is_there = |path: PathBuf| fs::metadata(path).is_ok_and(|metadata| metadata.len() > 0);
@@ -283,7 +298,7 @@ fn tighten_all(directory: &Path) -> Result<(), StoreError> {
 }
 
 fn lock(directory: &Path) -> Result<File, StoreError> {
-    let path = directory.join("lock");
+    let path = directory.join(LOCK);
     let file = private_file::open(&path).map_err(io(&path))?;
     match file.try_lock() {
         Ok(()) => Ok(file),

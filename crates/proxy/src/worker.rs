@@ -17,7 +17,7 @@ use crate::kill::{KillRequest, KillScope, Killed};
 use crate::known_good::KnownGood;
 use crate::pool::Pool;
 use crate::read_times::ReadTimes;
-use crate::session_handle::SessionHandle;
+use crate::session_handle::{SessionFigures, SessionHandle};
 use crate::shared::{Phase, Shared};
 use crate::snapshot::Snapshot;
 use crate::stats::Counters;
@@ -146,13 +146,12 @@ impl Worker {
 
     /// Leaves a KILL with its session.
     pub(crate) fn kill(&self, request: KillRequest) {
-        let KillRequest { id, user, order } = request;
+        let KillRequest { id, owner, order } = request;
         let handle = self.sessions.borrow().get(&id).cloned();
-        let Some((handle, owner)) = handle.and_then(|handle| handle.user().map(|owner| (handle, owner)))
-        else {
+        let Some((handle, user)) = handle.and_then(|handle| handle.user().map(|user| (handle, user))) else {
             return order.done(Killed::Unknown);
         };
-        if owner != user {
+        if owner.is_some_and(|owner| owner != user) {
             return order.done(Killed::Denied);
         }
         match handle.take_order() {
@@ -177,6 +176,13 @@ impl Worker {
             .values()
             .filter(|session| session.occupies(hostgroup))
             .count()
+    }
+
+    /// The sessions that are logged in.
+    pub(crate) fn session_figures(&self) -> Vec<SessionFigures> {
+        let sessions = self.sessions.borrow();
+        let figures = sessions.iter().map(|(id, session)| session.figures(*id));
+        figures.flatten().collect()
     }
 
     fn wake_all(&self) {

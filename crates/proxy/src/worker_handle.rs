@@ -14,6 +14,7 @@ use crate::listen_address::{ListenAddress, Peer};
 use crate::memory::Share;
 use crate::permit::Permit;
 use crate::pool::Wanted;
+use crate::session_handle::SessionFigures;
 use crate::stats::{DigestFigures, WorkerFigures};
 
 /// What a worker is told.
@@ -32,6 +33,8 @@ pub(crate) enum Message {
     Release(Wanted),
     /// Say how many sessions have something unfinished in this hostgroup.
     Occupants(HostgroupId, std_mpsc::Sender<usize>),
+    /// Say the sessions that are logged in.
+    Sessions(std_mpsc::Sender<Vec<SessionFigures>>),
     /// Say what was counted.
     Figures(std_mpsc::Sender<WorkerFigures>),
     /// Say the digests and forget them.
@@ -113,6 +116,12 @@ impl WorkerHandle {
     pub(crate) fn occupants(&self, hostgroup: HostgroupId) -> Option<usize> {
         let (sender, receiver) = std_mpsc::channel();
         self.tell(Message::Occupants(hostgroup, sender));
+        receiver.recv().ok()
+    }
+
+    pub(crate) fn sessions(&self) -> Option<Vec<SessionFigures>> {
+        let (sender, receiver) = std_mpsc::channel();
+        self.tell(Message::Sessions(sender));
         receiver.recv().ok()
     }
 

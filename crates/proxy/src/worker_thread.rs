@@ -68,6 +68,9 @@ fn handle(worker: &Rc<Worker>, message: Message, load: &Arc<AtomicUsize>) {
         Message::Occupants(hostgroup, sender) => {
             let _gone = sender.send(worker.occupants(hostgroup));
         }
+        Message::Sessions(sender) => {
+            let _gone = sender.send(worker.session_figures());
+        }
         Message::Figures(sender) => {
             let _gone = sender.send(worker.counters.figures(worker.pool.figures()));
         }

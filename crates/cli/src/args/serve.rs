@@ -2,6 +2,7 @@
 
 use std::fmt;
 use std::net::{IpAddr, SocketAddr};
+use std::num::{NonZeroUsize, ParseIntError};
 use std::path::PathBuf;
 use std::str::FromStr;
 
@@ -70,9 +71,9 @@ pub(crate) struct Proxy {
     pub(crate) allow_public_key_retrieval: bool,
     /// Worker threads; default: one for each core
     #[arg(long, value_name = "N")]
-    pub(crate) workers: Option<usize>,
+    pub(crate) workers: Option<NonZeroUsize>,
     /// The version that clients are greeted with; default: that of the servers
-    #[arg(long, value_name = "VERSION")]
+    #[arg(long, value_name = "VERSION", value_parser = server_version)]
     pub(crate) server_version: Option<String>,
     /// Also does what `refuse` does, for the project of -C
     #[arg(long)]
@@ -81,16 +82,38 @@ pub(crate) struct Proxy {
     pub(crate) limits: ProxyLimits,
 }
 
+fn at_least_one(text: &str) -> Result<usize, ParseIntError> {
+    text.parse().map(NonZeroUsize::get)
+}
+
+/// A version of which drivers can read the numbers.
+fn server_version(text: &str) -> Result<String, &'static str> {
+    let mut numbers = text.splitn(3, '.');
+    let is_number = |part: &str| !part.is_empty() && part.bytes().all(|byte| byte.is_ascii_digit());
+    let has_numbers = numbers.next().is_some_and(is_number)
+        && numbers.next().is_some_and(is_number)
+        && numbers
+            .next()
+            .is_some_and(|rest| rest.starts_with(|first: char| first.is_ascii_digit()));
+    match has_numbers && text.len() <= LONGEST_VERSION && text.bytes().all(|byte| byte.is_ascii_graphic()) {
+        true => Ok(text.to_owned()),
+        false => Err("write a version as servers say it, such as 8.0.36 or 11.4.2-MariaDB"),
+    }
+}
+
+/// Clients keep it in a buffer of this length (SERVER_VERSION_LENGTH).
+const LONGEST_VERSION: usize = 60;
+
 /// Limits of the bundled proxy. Each error at a limit names its flag.
 #[derive(Debug, ClapArgs)]
 #[command(next_help_heading = "Limits")]
 pub(crate) struct ProxyLimits {
     /// Client connections at a time (error 1040)
-    #[arg(long, default_value_t = Limits::default().max_sessions, value_name = "N")]
+    #[arg(long, default_value_t = Limits::default().max_sessions, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_connections: usize,
     /// Client connections that have not logged in; at the limit, the address with the most gives up its oldest (error 1040);
     /// default: as many as file descriptors allow
-    #[arg(long, value_name = "N")]
+    #[arg(long, value_name = "N", value_parser = at_least_one)]
     pub(crate) max_half_open: Option<usize>,
     /// Seconds for a login, TLS included
     #[arg(long, default_value_t = Limits::default().handshake_timeout.as_secs(), value_name = "SECONDS", value_parser = clap::value_parser!(u64).range(1..=3600))]
@@ -191,6 +214,19 @@ mod tests {
             "64MB",
         ] {
             assert!(wrong.parse::<Bytes>().is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn a_version_is_one_that_drivers_read() {
+        for version in ["8.0.36", "5.7.44-log", "11.4.2-MariaDB-1:11.4.2+maria~deb12"] {
+            assert_eq!(server_version(version).as_deref(), Ok(version));
+        }
+        let long = format!("8.0.36-{}", "x".repeat(60));
+        for wrong in [
+            "", "abc", "8", "8.0", "8.0.x", "v8.0.36", ".0.1", "8.0.36 x", &long,
+        ] {
+            assert!(server_version(wrong).is_err(), "{wrong}");
         }
     }
 

@@ -1,7 +1,6 @@
 //! `proxy`: the bundled runtime, until a signal ends it.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::num::NonZeroUsize;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -47,12 +46,7 @@ pub(crate) fn run(args: &args::Proxy, global: &args::Global, ui: &Ui) -> Result<
     };
     options.allow_public_key_retrieval = args.allow_public_key_retrieval;
     options.limits = limits(&args.limits);
-    options.workers = match args.workers {
-        Some(workers) => Some(
-            NonZeroUsize::new(workers).ok_or_else(|| CommandError::usage("--workers must be at least 1"))?,
-        ),
-        None => None,
-    };
+    options.workers = args.workers;
     log_to_stderr();
     let signals = Signals::install_with_hangup()?;
     let mut refusing = match args.refuse {

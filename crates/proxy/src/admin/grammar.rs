@@ -7,6 +7,7 @@ use shardwright_rules::roles::SisterReports;
 use shardwright_wire::{MysqlError, errors};
 
 use crate::control::{ApplyRequest, Expected};
+use crate::kill::KillScope;
 
 /// The longest that an app is refused: a year.
 const MOST_MINUTES: u64 = 525_600;
@@ -42,6 +43,8 @@ pub(super) enum AdminStatement {
     AllowApp(String),
     /// `SHARDWRIGHT ALLOW DIGEST 'digest'`: servers get reads of it again.
     AllowDigest(String),
+    /// `SHARDWRIGHT KILL [CONNECTION | QUERY] number`: a client's session ends, or its statement.
+    Kill { scope: KillScope, id: u32 },
     /// `EXPLAIN ROUTE 'statement' [FOR 'user'] [SCHEMA 'schema']`
     Explain(Explain),
 }
@@ -95,9 +98,13 @@ pub(super) fn parse(text: &str) -> Result<Option<AdminStatement>, MysqlError> {
             let app = words.string()?;
             return words.end(AdminStatement::AllowApp(app));
         }
+        if words.take("KILL") {
+            let statement = kill(&mut words)?;
+            return words.end(statement);
+        }
         words.expect(
             "APPLY",
-            "SHARDWRIGHT is followed by OBSERVE, RELOAD, APPLY, PAUSE, RESUME, PREFER, REFUSE or ALLOW",
+            "SHARDWRIGHT is followed by OBSERVE, RELOAD, APPLY, PAUSE, RESUME, PREFER, REFUSE, ALLOW or KILL",
         )?;
         let statement = apply(&mut words)?;
         return words.end(statement);
@@ -140,6 +147,22 @@ fn refuse(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
     Ok(AdminStatement::RefuseApp {
         app,
         time: Duration::from_secs(60 * minutes.ok_or_else(|| syntax(FORM))?),
+    })
+}
+
+fn kill(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
+    const FORM: &str = "the form is SHARDWRIGHT KILL [CONNECTION | QUERY] number, with a connection_id of stats_shardwright_sessions";
+    let scope = match words.take("QUERY") {
+        true => KillScope::Query,
+        false => {
+            words.take("CONNECTION");
+            KillScope::Connection
+        }
+    };
+    let id = words.number().and_then(|id| u32::try_from(id).ok());
+    Ok(AdminStatement::Kill {
+        scope,
+        id: id.ok_or_else(|| syntax(FORM))?,
     })
 }
 
@@ -329,6 +352,17 @@ mod tests {
             parse("SHARDWRIGHT ALLOW DIGEST '0x1F'").unwrap(),
             Some(AdminStatement::AllowDigest("0x1F".into()))
         );
+        for (text, scope) in [
+            ("SHARDWRIGHT KILL 7", KillScope::Connection),
+            ("shardwright kill connection 7;", KillScope::Connection),
+            ("SHARDWRIGHT KILL QUERY 7", KillScope::Query),
+        ] {
+            assert_eq!(
+                parse(text).unwrap(),
+                Some(AdminStatement::Kill { scope, id: 7 }),
+                "{text}"
+            );
+        }
         assert_eq!(parse("SELECT 1").unwrap(), None);
         assert_eq!(parse("EXPLAIN SELECT 1").unwrap(), None);
         assert_eq!(parse("SHARDWRIGHTS").unwrap(), None);
@@ -353,6 +387,10 @@ mod tests {
             "SHARDWRIGHT REFUSE APP 'archive' FOR 0",
             "SHARDWRIGHT REFUSE APP 'archive' FOR 99999999999999999999",
             "SHARDWRIGHT ALLOW 'archive'",
+            "SHARDWRIGHT KILL",
+            "SHARDWRIGHT KILL QUERY",
+            "SHARDWRIGHT KILL 4294967296",
+            "SHARDWRIGHT KILL USER 'app'",
             "EXPLAIN ROUTE SELECT 1",
         ] {
             assert!(parse(text).is_err(), "{text}");

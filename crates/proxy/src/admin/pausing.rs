@@ -46,7 +46,8 @@ impl AdminSession {
 
     /// Lets statements for the writer of a cluster go on.
     pub(super) fn resume(&self, address: &str, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
-        let was_paused = self.shared.pauses.end(&Address::new(address));
+        let snapshot = self.shared.control.snapshot().load_full();
+        let was_paused = self.shared.pauses.end(&cluster(&snapshot, address)?.address);
         if was_paused {
             tracing::info!(cluster = address, "statements for the writer go on");
         }
@@ -93,11 +94,20 @@ impl AdminSession {
 
 const COLUMNS: [&str; 4] = ["cluster", "left_ms", "unfinished", "waiting"];
 
+/// # Errors
+/// No cluster has this address; the error names those that there are.
 fn cluster<'s>(snapshot: &'s Snapshot, address: &str) -> Result<&'s Cluster, MysqlError> {
-    let mut clusters = snapshot.configuration.clusters.iter();
-    clusters
-        .find(|cluster| cluster.address.as_str() == address)
-        .ok_or_else(|| errors::UNKNOWN.with(format_args!("there is no cluster {address}")))
+    let clusters = &snapshot.configuration.clusters;
+    let found = clusters
+        .iter()
+        .find(|cluster| cluster.address.as_str() == address);
+    found.ok_or_else(|| {
+        let known: Vec<&str> = clusters.iter().map(|cluster| cluster.address.as_str()).collect();
+        errors::UNKNOWN.with(format_args!(
+            "there is no cluster {address:?}; there are: {}",
+            known.join(", ")
+        ))
+    })
 }
 
 /// The clusters whose statements wait, and what is begun there and not ended.

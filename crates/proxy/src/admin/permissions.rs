@@ -18,7 +18,8 @@ impl AdminStatement {
             | Self::Prefer(_)
             | Self::RefuseApp { .. }
             | Self::AllowApp(_)
-            | Self::AllowDigest(_) => Role::Operator,
+            | Self::AllowDigest(_)
+            | Self::Kill { .. } => Role::Operator,
             Self::Apply(_) | Self::Reload => Role::Admin,
         }
     }
@@ -38,6 +39,7 @@ impl AdminStatement {
             Self::RefuseApp { app, time } => format!("REFUSE APP {app} for {} min", time.as_secs() / 60),
             Self::AllowApp(app) => format!("ALLOW APP {app}"),
             Self::AllowDigest(digest) => format!("ALLOW DIGEST {digest}"),
+            Self::Kill { scope, id } => format!("KILL {} {id}", scope.keyword()),
         };
         Some(text)
     }
@@ -103,6 +105,7 @@ mod tests {
         ("SHARDWRIGHT ALLOW DIGEST '0x1F'", Role::Operator),
         ("SHARDWRIGHT APPLY EXPECT 1 '9c1e' AS '{}'", Role::Admin),
         ("SHARDWRIGHT RELOAD", Role::Admin),
+        ("SHARDWRIGHT KILL 5", Role::Operator),
     ];
 
     /// The place of a kind of statement in [`STATEMENTS`].
@@ -118,6 +121,7 @@ mod tests {
             AdminStatement::AllowDigest(_) => 7,
             AdminStatement::Apply(_) => 8,
             AdminStatement::Reload => 9,
+            AdminStatement::Kill { .. } => 10,
         }
     }
 

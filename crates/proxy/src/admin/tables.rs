@@ -6,7 +6,7 @@ use shardwright_rules::tables::{self, Column};
 use shardwright_sql::{LexMode, Lexer, TokenKind};
 use shardwright_wire::MysqlError;
 
-use super::{operations, pausing, problems, refusing, rows, servers, throttles, withheld};
+use super::{operations, pausing, problems, refusing, rows, servers, sessions, throttles, withheld};
 use crate::admin_accounts::Role;
 use crate::shared::Shared;
 use crate::stats::WorkerFigures;
@@ -77,6 +77,12 @@ const TABLES: &[AdminTable] = &[
         columns: &[],
         more: withheld::COLUMNS,
         rows: withheld::rows,
+    },
+    AdminTable {
+        name: "stats_shardwright_sessions",
+        columns: &[],
+        more: sessions::COLUMNS,
+        rows: sessions::rows,
     },
     AdminTable {
         name: "stats_shardwright_throttles",

@@ -90,6 +90,7 @@ impl Session {
             ending: None,
         };
         let started = Instant::now();
+        self.handle.start(started);
         self.client.wait = Wait::since(started);
         poll_fn(|cx| Poll::Ready(backend.channel.send_or_queue(cx, transmission.bytes)))
             .await

@@ -5,7 +5,7 @@ use std::task::Poll;
 
 use shardwright_rules::OnClientGone;
 use shardwright_sql::Shape;
-use shardwright_wire::{Command, MysqlError, Outcome, errors};
+use shardwright_wire::{Command, Outcome, errors};
 use tokio::sync::oneshot;
 
 use super::checkout_error::CheckoutError;
@@ -15,7 +15,9 @@ use super::watch::{Watch, end};
 use super::{Flow, Session};
 use crate::backend::{Backend, BackendError};
 use crate::event_loop;
-use crate::kill::{KillOrder, KillRequest, KillScope, Killed, connection_killed, interrupted};
+use crate::kill::{
+    KillOrder, KillRequest, KillScope, Killed, connection_killed, interrupted, not_told, unknown_thread,
+};
 use crate::kill_target::Serving;
 
 impl Session {
@@ -91,19 +93,19 @@ impl Session {
             };
         }
         let shared = &self.worker.shared;
-        let worker = shared.connection_ids.worker_of(id);
-        let Some(worker) = worker.and_then(|worker| shared.workers().get(worker)) else {
-            return self.refuse(seq, unknown(id)).await;
-        };
         let (answer, answered) = oneshot::channel();
-        worker.kill(KillRequest {
+        let request = KillRequest {
             id,
-            user: self.login.user.name.clone(),
+            owner: Some(self.login.user.name.clone()),
             order: KillOrder {
                 scope,
-                answer: Some(answer),
+                // This session may end before it hears the answer.
+                answer: Some(Box::new(|killed| {
+                    let _gone = answer.send(killed);
+                })),
             },
-        });
+        };
+        request.send(shared);
         let killed = tokio::select! {
             answered = answered => answered.unwrap_or(Killed::Done),
             // A server that does not answer is given time to connect and to kill.
@@ -113,15 +115,12 @@ impl Session {
         };
         match killed {
             Killed::Done => self.send_ok(seq, b"").await,
-            Killed::Unknown => self.refuse(seq, unknown(id)).await,
+            Killed::Unknown => self.refuse(seq, unknown_thread(id)).await,
             Killed::Denied => {
                 let error = errors::KILL_DENIED.with(format_args!("You are not owner of thread {id}"));
                 self.refuse(seq, error).await
             }
-            Killed::Failed(why) => {
-                let error = errors::UNKNOWN.with(format_args!("the server was not told to end it: {why}"));
-                self.refuse(seq, error).await
-            }
+            Killed::Failed(why) => self.refuse(seq, not_told(&why)).await,
         }
     }
 
@@ -134,11 +133,10 @@ impl Session {
         };
         match id.map_or(Ok(self.login.connection_id), u32::try_from) {
             Ok(id) => self.kill(id, scope, seq).await,
-            Err(_) => self.refuse(seq, unknown(id.unwrap_or_default())).await,
+            Err(_) => {
+                let error = unknown_thread(id.unwrap_or_default());
+                self.refuse(seq, error).await
+            }
         }
     }
-}
-
-fn unknown(id: impl std::fmt::Display) -> MysqlError {
-    errors::NO_SUCH_THREAD.with(format_args!("Unknown thread id: {id}"))
 }

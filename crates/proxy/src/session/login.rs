@@ -23,6 +23,7 @@ use crate::half_open::{LoginPermit, Origin};
 use crate::listen_address::{ListenAddress, Peer};
 use crate::permit::Permit;
 use crate::server_defaults::ServerDefaults;
+use crate::session_handle::LoggedIn;
 use crate::shared::Phase;
 use crate::snapshot::{Snapshot, UserEntry};
 use crate::stats::bump;
@@ -67,6 +68,15 @@ pub(super) struct Login {
 }
 
 impl Login {
+    /// As others see it.
+    pub(super) fn as_logged_in(&self) -> LoggedIn {
+        LoggedIn {
+            user: self.user.name.clone(),
+            client_ip: self.client_ip.clone(),
+            since: std::time::Instant::now(),
+        }
+    }
+
     /// Follows another generation.
     pub(super) fn follow(&mut self, snapshot: Arc<Snapshot>) {
         self.snapshot = snapshot;

@@ -110,7 +110,7 @@ impl Dialogue<'_> {
             }
             Err(ReadError::Packet(error)) => {
                 self.seq = self.seq.wrapping_add(1);
-                Some(Err(packet_error(&error)))
+                Some(Err(login_packet_error(&error)))
             }
             Err(ReadError::OutOfMemory(error) | ReadError::LeftOut { error, .. }) => {
                 self.seq = self.seq.wrapping_add(1);
@@ -250,6 +250,16 @@ async fn public_key(shared: Arc<Shared>) -> Option<Vec<u8>> {
             tracing::error!(%error, "no public key");
             None
         }
+    }
+}
+
+/// The error for bytes of a login that are no packets. No flag changes its limit.
+fn login_packet_error(error: &PacketError) -> MysqlError {
+    match error {
+        PacketError::TooLarge { limit, .. } => errors::NET_PACKET_TOO_LARGE.with(format_args!(
+            "Got a packet of a login bigger than {limit} bytes, which is all that it may have"
+        )),
+        PacketError::OutOfOrder { .. } => packet_error(error),
     }
 }
 

@@ -116,7 +116,7 @@ impl Session {
         self.login.user = user;
         self.login.is_removed = false;
         self.login.permit = permit;
-        self.handle.log_in(self.login.user.name.clone());
+        self.handle.log_in(self.login.as_logged_in());
         Ok(())
     }
 }

@@ -14,6 +14,9 @@ pub enum StoreError {
         /// Why it failed.
         source: io::Error,
     },
+    /// Something else is where one of its files belongs.
+    #[error("{}: this is not a file; put back the file that was there, or remove this if there was none", .0.display())]
+    NotAFile(PathBuf),
     /// Another proxy runs on it.
     #[error("{}: another proxy runs on this data directory; give each proxy its own --data-dir", .0.display())]
     Locked(PathBuf),

@@ -7,6 +7,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::private_file;
 
+pub(super) const NAME: &str = "proxy.json";
+
 /// What is on record beside the database.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -24,7 +26,7 @@ pub(super) struct RecordFile(PathBuf);
 
 impl RecordFile {
     pub(super) fn in_directory(directory: &Path) -> Self {
-        Self(directory.join("proxy.json"))
+        Self(directory.join(NAME))
     }
 
     pub(super) fn path(&self) -> &Path {

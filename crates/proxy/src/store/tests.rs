@@ -225,6 +225,34 @@ fn a_database_that_is_gone_is_not_a_new_one() {
     insta::assert_snapshot!(refused(directory.path(), Meant::default()), @"DIR/shardwright.db: the file is damaged (no generation in it is whole, and 4 was applied); put back a copy of it, or start with an empty --data-dir and apply");
 }
 
+#[test]
+fn what_is_no_file_is_not_taken_for_one() {
+    for name in [LOCK, DATABASE, record::NAME, ROLES] {
+        for was_applied in [false, true] {
+            let directory = tempfile::tempdir().unwrap();
+            if was_applied {
+                applied(directory.path(), 2);
+            }
+            let path = directory.path().join(name);
+            if path.exists() {
+                fs::remove_file(&path).unwrap();
+            }
+            fs::create_dir(&path).unwrap();
+            let error = open(directory.path()).unwrap_err().to_string();
+            assert_eq!(
+                error.strip_prefix(path.to_str().unwrap()),
+                Some(
+                    ": this is not a file; put back the file that was there, or remove this if there was none"
+                )
+            );
+            assert!(path.is_dir(), "nothing is done to it");
+            if name == ROLES {
+                refused(directory.path(), Meant::default());
+            }
+        }
+    }
+}
+
 /// Where a text is last in a file.
 fn last_place(file: &[u8], text: &[u8]) -> u64 {
     let at = file.windows(text.len()).rposition(|window| window == text);

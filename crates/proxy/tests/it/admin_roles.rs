@@ -74,6 +74,7 @@ const STATEMENTS: &[(&str, usize)] = &[
     ("SHARDWRIGHT REFUSE APP 'archive' FOR 1", 1),
     ("SHARDWRIGHT ALLOW APP 'archive'", 1),
     ("SHARDWRIGHT ALLOW DIGEST '0x1F'", 1),
+    ("SHARDWRIGHT KILL 1", 1),
     ("SHARDWRIGHT APPLY EXPECT 99 '' AS '{}'", 2),
     ("SHARDWRIGHT RELOAD", 2),
 ];

@@ -12,6 +12,7 @@ use std::process::{Command, Stdio};
 
 use shardwright_testkit::{Flavour, MariaDb, Options};
 
+use crate::pages::{Part, repository};
 use crate::support::{PASSWORD, Setup, USER, create_users, start};
 
 const LONG: &str = "SHARDWRIGHT_DUMPS";
@@ -27,12 +28,11 @@ const MOMENTS: [&str; 5] = [
 ];
 /// Lines about a position in the binary log, where each dump that flushes logs has its own.
 const POSITIONS: [&str; 4] = ["MASTER_LOG_", "SOURCE_LOG_", "gtid_", "GTID_"];
-const BEGIN: &str = "<!-- dumps -->\n";
-const END: &str = "<!-- end of dumps -->\n";
-
-pub(crate) fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
+const PART: Part = Part {
+    page: "docs/clients.md",
+    begin: "<!-- dumps -->\n",
+    end: "<!-- end of dumps -->\n",
+};
 
 fn read(name: &str) -> String {
     let path = repository().join("tests/clients/dumps").join(name);
@@ -334,22 +334,10 @@ fn part_of_page(program: &str, lines: &[Invocation]) -> String {
 
 #[test]
 fn the_page_shows_which_dumps_are_the_same() {
-    let path = repository().join("docs/clients.md");
-    let page = fs::read_to_string(&path).unwrap();
-    let (before, rest) = page.split_once(BEGIN).expect("the page has a part about dumps");
-    let (_, after) = rest.split_once(END).expect("that part has an end");
     let made = [
         part_of_page("mariadb-dump", &invocations("mariadb")),
         part_of_page("mysqldump", &invocations("mysql")),
     ]
     .concat();
-    let fresh = format!("{before}{BEGIN}{made}{END}{after}");
-    if std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always") {
-        fs::write(&path, &fresh).unwrap();
-    } else {
-        assert!(
-            page == fresh,
-            "docs/clients.md is stale; INSTA_UPDATE=always writes it"
-        );
-    }
+    PART.keep(&made);
 }

@@ -113,6 +113,52 @@ fn error_code(client: &mut Conn, sql: &str) -> u16 {
 }
 
 #[test]
+fn people_on_call_see_sessions_and_end_them() {
+    let proxy = support::start(&Setup::default());
+    let mut admin = proxy.admin();
+    let mut locker = locker("kill_by_admin");
+    locker.query_drop(LOCK).unwrap();
+    let client = proxy.connect(None);
+    let number = client.connection_id();
+    let shown = |admin: &mut Conn| -> Option<(String, String, String, Option<u64>)> {
+        let sql = format!(
+            "SELECT user, client, hostgroups, running_ms FROM stats_shardwright_sessions WHERE connection_id = {number}"
+        );
+        admin.query_first(sql).unwrap()
+    };
+    let client_ip = "127.0.0.1".to_owned();
+    let idle = Some((support::USER.to_owned(), client_ip, String::new(), None));
+    eventually(PATIENCE, || shown(&mut admin) == idle);
+    let (code, client) = ended(client, "SELECT a FROM kill_by_admin.t", || {
+        let (_, _, hostgroups, running_ms) = shown(&mut admin).unwrap();
+        assert_eq!(hostgroups, "10");
+        assert!(running_ms.is_some());
+        let kill = format!("SHARDWRIGHT KILL QUERY {number}");
+        assert_eq!(value(&mut admin, &kill), number.to_string());
+    });
+    assert_eq!(code, Some(1317));
+    eventually(PATIENCE, || shown(&mut admin) == idle);
+    let kill = format!("SHARDWRIGHT KILL {number}");
+    let (code, _client) = ended(client, "SELECT SLEEP(1002)", || admin.query_drop(&kill).unwrap());
+    assert_eq!(code, Some(1927));
+    eventually(PATIENCE, || running("SELECT SLEEP(1002)") == 0);
+    eventually(PATIENCE, || shown(&mut admin).is_none());
+    assert_eq!(error_code(&mut admin, &kill), 1094);
+    let done: Vec<(String, Option<String>)> = admin
+        .query("SELECT operation, error FROM stats_shardwright_operations WHERE operation LIKE 'KILL%' ORDER BY number")
+        .unwrap();
+    let unknown = format!("Unknown thread id: {number}");
+    assert_eq!(
+        done,
+        [
+            (format!("KILL QUERY {number}"), None),
+            (format!("KILL CONNECTION {number}"), None),
+            (format!("KILL CONNECTION {number}"), Some(unknown)),
+        ]
+    );
+}
+
+#[test]
 fn numbers_and_errors_are_a_servers() {
     let proxy = support::start(&Setup::default());
     let mut client = proxy.connect(None);

@@ -7,6 +7,7 @@ mod admin_roles;
 mod admin_tables;
 mod admin_tls;
 mod door;
+mod pages;
 mod raw;
 mod support;
 
@@ -47,6 +48,7 @@ mod kinds_of_servers;
 mod lag_trials;
 mod leaks;
 mod ledger;
+mod limits_page;
 mod listeners;
 mod logical_schemas;
 mod lost_reads;

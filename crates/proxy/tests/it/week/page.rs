@@ -3,10 +3,13 @@
 use std::fmt::Write;
 
 use super::Came;
-use crate::dumps::repository;
+use crate::pages::Part;
 
-const BEGIN: &str = "<!-- week: made by `SHARDWRIGHT_WEEK=1 INSTA_UPDATE=always cargo test -p shardwright-proxy --test it week::` -->\n";
-const END: &str = "<!-- end of week -->\n";
+const PART: Part = Part {
+    page: "docs/operating.md",
+    begin: "<!-- week: made by `SHARDWRIGHT_WEEK=1 INSTA_UPDATE=always cargo test -p shardwright-proxy --test it week::` -->\n",
+    end: "<!-- end of week -->\n",
+};
 
 fn table(came: &[Came]) -> String {
     let mut out = "| day | what happens | reads answered | failed | commits | unknown | longest time without a commit, ms |\n\
@@ -41,14 +44,5 @@ fn table(came: &[Came]) -> String {
 pub(super) fn keep(came: &[Came]) {
     let table = table(came);
     println!("{table}");
-    if !std::env::var("INSTA_UPDATE").is_ok_and(|value| value == "always") {
-        return;
-    }
-    let path = repository().join("docs/operating.md");
-    let page = std::fs::read_to_string(&path).unwrap();
-    let (before, rest) = page
-        .split_once(BEGIN)
-        .expect("the page has a part about the week");
-    let (_, after) = rest.split_once(END).expect("that part has an end");
-    std::fs::write(&path, format!("{before}{BEGIN}{table}{END}{after}")).unwrap();
+    PART.renew(&table);
 }
