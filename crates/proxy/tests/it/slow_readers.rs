@@ -44,6 +44,14 @@ impl Readers {
         self.0[1].run(update).unwrap();
     }
 
+    /// How long reads of both take.
+    fn pace(&self, seconds: f64) {
+        let update = format!("UPDATE t.pace SET s = {seconds}");
+        for server in &self.0 {
+            server.run(&update).unwrap();
+        }
+    }
+
     /// Both are the readers of cluster `a`, to which `/* read */` goes.
     fn setup(&self) -> Setup {
         let ports = [self.0[0].port(), self.0[1].port()];
@@ -187,6 +195,33 @@ fn a_reader_that_is_20_times_slower_gets_fewer_reads_until_it_recovers() {
         assert_eq!(problems(&mut admin), []);
         let recovered = load.percent_of_slow(1000);
         assert!((40.0..60.0).contains(&recovered), "{recovered} %");
+    });
+}
+
+/// `SHARDWRIGHT_EQUAL_READERS`: seconds of load; 3 without it.
+#[test]
+fn nothing_moves_among_equal_readers() {
+    let seconds = std::env::var("SHARDWRIGHT_EQUAL_READERS").map_or(3, |value| value.parse().unwrap());
+    let readers = Readers::start();
+    // An hour of it leaves the machine to others.
+    readers.pace(0.02);
+    let proxy = start(&readers.setup());
+    let load = Load::default();
+    let second = readers.0[1].port().to_string();
+    load.under_way(&proxy, &second, || {
+        let mut admin = proxy.admin();
+        let until = Instant::now() + Duration::from_secs(seconds);
+        let mut looks = 0_u64;
+        while Instant::now() < until {
+            let [one, other] = load.so_far();
+            eventually(PATIENCE, || load.so_far().iter().sum::<u64>() >= one + other + 20);
+            assert_eq!(slow_readers(&mut admin), "0", "after {one} and {other} reads");
+            looks += 1;
+        }
+        let [one, other] = load.so_far();
+        let percent = other as f64 * 100.0 / (one + other) as f64;
+        println!("{seconds} s, {looks} looks: {one} and {other} reads");
+        assert!((40.0..60.0).contains(&percent), "{percent} %");
     });
 }
 
