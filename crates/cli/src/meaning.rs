@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use shardwright_plan::{Meaning, Observed, Plan, TargetError, TargetPlan, Witness};
+use shardwright_plan::{Meaning, Observed, Plan, TargetError, TargetPlan, Witness, beside};
 use shardwright_prover::Budget;
-use shardwright_prover::equivalence::{Difference, Equivalence, Means, equivalence_by};
+use shardwright_prover::equivalence::{Difference, Equivalence, Means, compares, equivalence_by};
 use shardwright_rules::{Configuration, Decision, Outcome};
 use shardwright_targets::proxysql::Routing;
 
@@ -52,9 +52,10 @@ pub(crate) fn plan(
 /// The meanings of the parts of a plan.
 #[derive(Default)]
 struct Meanings {
+    /// Those of rules and users alone.
     known: Vec<(Basis, Option<Meaning>)>,
-    /// Targets with the place of their meaning.
-    of_targets: Vec<(String, usize)>,
+    /// Targets with all that their parts mean.
+    of_targets: Vec<(String, Meaning)>,
 }
 
 impl OfParts for Meanings {
@@ -81,37 +82,29 @@ impl OfParts for Meanings {
                 self.known.len() - 1
             }
         };
-        self.of_targets.push((part.name.clone(), at));
+        if let Some(of_rules) = &self.known[at].1 {
+            let meaning = with_changes_beside(of_rules.clone(), &beside(&part.effects, compares));
+            self.of_targets.push((part.name.clone(), meaning));
+        }
         Ok(())
     }
 
     /// One for the plan: where targets differ, the gravest, which names its targets.
     fn together(&mut self) -> Option<Meaning> {
-        let said: Vec<usize> = self
-            .of_targets
-            .iter()
-            .map(|(_, at)| *at)
-            .filter(|at| self.known[*at].1.is_some())
-            .collect();
         let order = |meaning: &Meaning| match meaning.answer.as_str() {
-            "changed" => 0,
-            "undecided" => 1,
-            _ => 2,
+            // With statements that show it.
+            CHANGED if !meaning.witnesses.is_empty() => 0,
+            CHANGED => 1,
+            "undecided" => 2,
+            _ => 3,
         };
-        let at = *said
-            .iter()
-            .min_by_key(|at| self.known[**at].1.as_ref().map_or(3, order))?;
-        let names: Vec<&str> = self
-            .of_targets
-            .iter()
-            .filter(|(_, place)| *place == at)
-            .map(|(name, _)| name.as_str())
-            .collect();
-        let is_of_all = names.len() == self.of_targets.len();
-        let names = names.join(", ");
-        let mut meaning = self.known[at].1.clone()?;
-        if !is_of_all {
-            meaning.summary = meaning.summary.map(|summary| format!("{summary}; on {names}"));
+        let (_, gravest) = self.of_targets.iter().min_by_key(|(_, meaning)| order(meaning))?;
+        let mut meaning = gravest.clone();
+        let has_it = |(name, other): &(String, Meaning)| (*other == meaning).then(|| name.clone());
+        let names: Vec<String> = self.of_targets.iter().filter_map(has_it).collect();
+        if names.len() < self.of_targets.len() {
+            let names = names.join(", ");
+            meaning.summary = meaning.summary.map(|summary| format!("on {names}: {summary}"));
         }
         Some(meaning)
     }
@@ -169,10 +162,7 @@ fn meaning(basis: &Basis, observed: &Observed, desired: &Arc<Configuration>) -> 
     Some(match answer {
         Equivalence::Proved => match pair.unmodelled {
             None => same("nothing routes differently (proved)".to_owned(), true),
-            Some(besides) => same(
-                format!("nothing routes differently, as far as is known: {besides}"),
-                false,
-            ),
+            Some(besides) => same(format!("{AS_FAR_AS_KNOWN}: {besides}"), false),
         },
         Equivalence::Refuted { differences, .. } => changed(&differences, desired),
         Equivalence::Undecided { constructs } => {
@@ -181,9 +171,38 @@ fn meaning(basis: &Basis, observed: &Observed, desired: &Arc<Configuration>) -> 
     })
 }
 
+/// The meaning with what changes beside rules and users. No proof is about that, so that nothing routes differently is not said of it.
+fn with_changes_beside(mut meaning: Meaning, beside: &[String]) -> Meaning {
+    if beside.is_empty() {
+        return meaning;
+    }
+    let beside = format!("what else changes: {}", beside.join("; "));
+    let summary = meaning.summary.unwrap_or_default();
+    meaning.summary = Some(match meaning.answer.as_str() {
+        SAME => {
+            let is_proved = if meaning.proved { " (proved)" } else { "" };
+            let doubt = summary.strip_prefix(AS_FAR_AS_KNOWN);
+            let doubt = doubt.map_or_else(String::new, |doubt| format!(", as far as is known{doubt}"));
+            format!("no rule sends a statement elsewhere{is_proved}{doubt}; {beside}")
+        }
+        CHANGED => format!("{beside}; {summary}"),
+        _ => format!("{summary}; {beside}"),
+    });
+    if meaning.answer == SAME {
+        meaning.answer = CHANGED.to_owned();
+        meaning.proved = false;
+    }
+    meaning
+}
+
+const SAME: &str = "same";
+const CHANGED: &str = "changed";
+/// How the summary begins where there is a reason to doubt it.
+const AS_FAR_AS_KNOWN: &str = "nothing routes differently, as far as is known";
+
 fn same(summary: String, proved: bool) -> Meaning {
     Meaning {
-        answer: "same".to_owned(),
+        answer: SAME.to_owned(),
         proved,
         summary: Some(summary),
         witnesses: Vec::new(),
@@ -217,7 +236,7 @@ fn changed(differences: &[Difference], desired: &Configuration) -> Meaning {
         }
     });
     Meaning {
-        answer: "changed".to_owned(),
+        answer: CHANGED.to_owned(),
         proved: true,
         summary: Some("statements go another way, for example:".to_owned()),
         witnesses: witnesses.collect(),

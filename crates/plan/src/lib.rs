@@ -6,6 +6,7 @@
 
 mod apply;
 mod assessment;
+mod beside;
 mod capacity;
 mod counts;
 mod diff;
@@ -25,6 +26,7 @@ mod target;
 
 pub use apply::{apply, cannot_move};
 pub use assessment::{Assessment, Hazard, Step};
+pub use beside::{Subject, beside};
 pub use capacity::too_many_connections;
 pub use counts::{Count, Counts};
 pub use diff::{Difference, compare, diff, sort};

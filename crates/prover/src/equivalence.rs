@@ -40,6 +40,7 @@ use differ::Differ;
 use explore::Explorer;
 pub(crate) use relation::Relation;
 use relation::Stricter;
+pub use surroundings::compares;
 
 /// One part in so many of the budget is for the rules before examples are tried, and the same again for the examples.
 const FIRST_PART: u64 = 8;

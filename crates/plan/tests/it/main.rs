@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod applying;
+mod beside;
 mod capacity;
 mod comments;
 mod diffs;

@@ -26,6 +26,22 @@ const DECIDING: [&str; 14] = [
     "mysql-set_query_lock_on_hostgroup",
 ];
 
+/// Settings and variables that decide with the rules, in a configuration's own fields.
+const IN_RULES: [&str; 5] = [
+    "query_processor_iterations",
+    "regex",
+    "mysql-query_processor_iterations",
+    "mysql-query_processor_regex",
+    "mysql-firewall_whitelist_enabled",
+];
+/// How the names of the variables begin that shape digests.
+const DIGESTS: &str = "mysql-query_digests";
+
+/// Whether a difference in this setting or variable of the engine is looked at. All others are outside of a proof.
+pub fn compares(setting: &str) -> bool {
+    IN_RULES.contains(&setting) || DECIDING.contains(&setting) || setting.starts_with(DIGESTS)
+}
+
 pub(super) fn compare(pair: &Pair<'_, '_>, comparison: &mut Comparison) {
     let both = [0, 1].map(|side| pair.configuration(side));
     let mut because = |construct: &str| {

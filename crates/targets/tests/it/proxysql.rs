@@ -1,5 +1,6 @@
 //! A real ProxySQL 2.7.1 as a target; where there is none, the stand-in for its admin port.
 
+mod accounted;
 mod applying;
 mod cluster;
 mod costs;
