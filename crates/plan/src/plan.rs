@@ -112,7 +112,7 @@ pub enum Staged {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Meaning {
-    /// `same`, `changed` or `undecided`.
+    /// `same`, `changed` or `undecided`; `same` only if the plan changes nothing that was not compared.
     pub answer: String,
     /// Whether that is a proof.
     pub proved: bool,

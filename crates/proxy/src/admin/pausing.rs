@@ -103,10 +103,11 @@ fn cluster<'s>(snapshot: &'s Snapshot, address: &str) -> Result<&'s Cluster, Mys
         .find(|cluster| cluster.address.as_str() == address);
     found.ok_or_else(|| {
         let known: Vec<&str> = clusters.iter().map(|cluster| cluster.address.as_str()).collect();
-        errors::UNKNOWN.with(format_args!(
-            "there is no cluster {address:?}; there are: {}",
-            known.join(", ")
-        ))
+        let known = match known.as_slice() {
+            [] => "there is none".to_owned(),
+            known => format!("there are: {}", known.join(", ")),
+        };
+        errors::UNKNOWN.with(format_args!("there is no cluster {address:?}; {known}"))
     })
 }
 
