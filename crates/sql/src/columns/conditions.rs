@@ -8,30 +8,26 @@ use sqlparser::ast::Expr;
 use super::InShards;
 use super::conjuncts::{Structure, structure_of};
 use super::pins::{Meaning, Pin, Predicate};
-use super::scope::Surveyor;
+use super::scope::{Bounds, Surveyor};
 use super::tables::{Limited, Owner, Tables};
 use crate::work;
 
 impl Surveyor<'_> {
-    /// Reads a condition that limits the rows of these tables, or of all.
-    pub(super) fn condition(&mut self, condition: &Expr, limits: Option<&Range<usize>>, tables: &mut Tables) {
+    /// Reads a condition about these tables.
+    pub(super) fn condition(&mut self, condition: &Expr, bounds: &Bounds, tables: &mut Tables) {
         match structure_of(condition, self.reading, self.question.key_column) {
             Some(Structure::All(terms)) => {
                 for term in terms {
-                    self.conjunct(term, limits, tables);
+                    self.conjunct(term, bounds, tables);
                 }
             }
-            Some(term) => self.conjunct(term, limits, tables),
+            Some(term) => self.conjunct(term, bounds, tables),
             None => {}
         }
     }
 
-    fn conjunct(
-        &mut self,
-        conjunct: Structure<Predicate>,
-        limits: Option<&Range<usize>>,
-        tables: &mut Tables,
-    ) {
+    fn conjunct(&mut self, conjunct: Structure<Predicate>, bounds: &Bounds, tables: &mut Tables) {
+        let limits = bounds.limits.as_ref();
         let absent = self.question.in_shards == InShards::Absent;
         match conjunct {
             // Where the column is absent, `1=1` takes the place of a predicate, so it must say nothing else.
@@ -41,7 +37,7 @@ impl Surveyor<'_> {
                     Some(index) if !absent && pin.value_set().len() > 1 => {
                         tables.limit_by_any([(index, vec![pin])], limits);
                     }
-                    Some(index) => self.pin(index, vec![pin], limits, tables),
+                    Some(index) => self.pin(index, vec![pin], bounds, tables),
                     None => {}
                 },
                 Meaning::Link(columns) => self.link(&columns, limits, tables),
@@ -59,7 +55,7 @@ impl Surveyor<'_> {
     pub(super) fn pin_by_any(&mut self, tables: &mut Tables) {
         for (index, pins) in std::mem::take(&mut tables.by_any) {
             if !tables.all[index].pinned {
-                self.pin(index, pins, None, tables);
+                self.pin(index, pins, &Bounds::default(), tables);
                 if tables.all[index].pinned {
                     tables.spread_from(vec![index]);
                 }
@@ -67,9 +63,13 @@ impl Surveyor<'_> {
         }
     }
 
-    fn pin(&mut self, index: usize, pins: Vec<Pin>, limits: Option<&Range<usize>>, tables: &mut Tables) {
+    fn pin(&mut self, index: usize, pins: Vec<Pin>, bounds: &Bounds, tables: &mut Tables) {
         let absent = self.question.in_shards == InShards::Absent;
-        match limits {
+        // A server refuses the name there (1054), and would not see it in the text that is sent.
+        if absent && bounds.sees.as_ref().is_some_and(|sees| !sees.contains(&index)) {
+            return self.problem("a predicate in ON is about a table that its join does not have");
+        }
+        match &bounds.limits {
             Some(limits) if !limits.contains(&index) => return,
             // NULL rows fail the predicate and would pass `1=1`.
             None if absent && tables.all[index].nullable => {

@@ -88,10 +88,18 @@ struct Scope<'e> {
     conditions: Vec<Condition<'e>>,
 }
 
-/// A condition, and the tables whose rows it limits; `None`: each row of the scope satisfies it.
 struct Condition<'e> {
     expression: &'e Expr,
-    limits: Option<Range<usize>>,
+    bounds: Bounds,
+}
+
+/// The tables that a condition is about.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Bounds {
+    /// Those whose rows it limits; `None`: each row of the scope satisfies it.
+    pub(super) limits: Option<Range<usize>>,
+    /// Those whose columns can stand in it: an ON sees the tables that its join has, and not those behind a comma. `None`: all.
+    pub(super) sees: Option<Range<usize>>,
 }
 
 pub(super) struct Surveyor<'r> {
@@ -262,7 +270,7 @@ impl Surveyor<'_> {
         scope.first = first;
         let inside = start..scope.tables.all.len();
         for condition in &mut scope.conditions[conditions..] {
-            condition.limits.get_or_insert_with(|| inside.clone());
+            condition.bounds.limits.get_or_insert_with(|| inside.clone());
         }
         if nullable {
             scope.tables.make_optional(inside);
@@ -318,7 +326,11 @@ impl Surveyor<'_> {
         };
         let shares_key = match constraint {
             JoinConstraint::On(expression) => {
-                scope.conditions.push(Condition { expression, limits });
+                let sees = Some(left..end);
+                scope.conditions.push(Condition {
+                    expression,
+                    bounds: Bounds { limits, sees },
+                });
                 false
             }
             JoinConstraint::Natural if absent => {
@@ -423,7 +435,7 @@ impl Surveyor<'_> {
             if !is_noted {
                 self.note_mention(condition.expression);
             }
-            self.condition(condition.expression, condition.limits.as_ref(), &mut scope.tables);
+            self.condition(condition.expression, &condition.bounds, &mut scope.tables);
         }
         scope.tables.spread();
         self.pin_by_any(&mut scope.tables);
@@ -453,7 +465,7 @@ impl<'e> Scope<'e> {
     fn everywhere(&mut self, condition: &'e Option<Expr>) {
         let conditions = condition.iter().map(|expression| Condition {
             expression,
-            limits: None,
+            bounds: Bounds::default(),
         });
         self.conditions.extend(conditions);
     }

@@ -303,6 +303,9 @@ fn an_absent_column_may_only_stand_in_its_predicate() {
         "SELECT n FROM world.City WHERE Continent='Asia' GROUP BY Continent",
         "SELECT n FROM world.City WHERE Continent='Asia' AND Continent LIKE 'A%'",
         "SELECT n AS continent FROM world.City WHERE Continent='Asia'",
+        // An ON does not see what is behind a comma, nor what is joined later.
+        "SELECT a.n FROM world.City a, world.City b JOIN world.City c ON a.Continent='Asia' WHERE b.Continent='Asia' AND c.Continent='Asia'",
+        "SELECT a.n FROM world.City a JOIN world.City b ON c.Continent='Asia' JOIN world.City c WHERE b.Continent='Asia' AND a.Continent='Asia'",
         "SELECT n FROM world.City a LEFT JOIN world.Country b ON a.c=b.c WHERE a.Continent='Asia' AND b.Continent='Asia'",
         "SELECT Continent FROM world.City",
     ] {
