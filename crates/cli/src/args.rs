@@ -389,6 +389,9 @@ pub(crate) struct Plan {
     /// Exits 2 when there are changes
     #[arg(long)]
     pub(crate) detailed_exitcode: bool,
+    /// Lifts one error, by the code of its finding, with the reason; `apply` asks for it again
+    #[arg(long, value_name = "CODE=REASON")]
+    pub(crate) allow: Vec<String>,
     /// Refuses to change shardwright.lock
     #[arg(long)]
     pub(crate) locked: bool,
@@ -427,7 +430,7 @@ pub(crate) struct Apply {
     /// Applies without asking
     #[arg(long)]
     pub(crate) auto_approve: bool,
-    /// Lifts one safety limit, with the reason
+    /// Lifts one safety limit, or one error by the code of its finding, with the reason
     #[arg(long, value_name = "CODE=REASON")]
     pub(crate) allow: Vec<String>,
     /// Waits up to this long until clients of ProxySQL no longer hold prepared statements that the new rules refuse (SW838)

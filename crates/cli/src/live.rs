@@ -2,6 +2,7 @@
 
 mod observing;
 mod sisters;
+mod standing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -350,7 +351,9 @@ pub(crate) fn plan(
         let part = part.taking_staged(staged).for_project(owner);
         of_parts.part(live, &observed, &part, &built.configuration)?;
         // The analysis goes on meanwhile.
-        parts.push((part.warned_of(analysed.hazards()), built.configuration.clone()));
+        let mut hazards = analysed.hazards();
+        standing::mark(live, &observed, &part, desired, &opened.project.file, &mut hazards)?;
+        parts.push((part.warned_of(hazards), built.configuration.clone()));
     }
     if let Some(first) = away.first().filter(|_| parts.is_empty()) {
         return Err(unreachable(first));

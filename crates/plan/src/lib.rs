@@ -7,6 +7,7 @@
 mod apply;
 mod assessment;
 mod capacity;
+pub mod codes;
 mod counts;
 mod diff;
 mod digest;
@@ -23,7 +24,7 @@ mod schema;
 mod shard_move;
 mod target;
 
-pub use apply::{apply, cannot_move};
+pub use apply::{apply, apply_allowing, cannot_move};
 pub use assessment::{Assessment, Hazard, Step};
 pub use capacity::too_many_connections;
 pub use counts::{Count, Counts};

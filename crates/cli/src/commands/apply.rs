@@ -12,6 +12,7 @@ use shardwright_targets::proxysql::Way;
 
 use crate::args::{Apply, Format, Global};
 use crate::clock;
+use crate::codes;
 use crate::commands::plan;
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     if let Some(run) = &args.resume {
         return resume(run, global, ui);
     }
-    let allowed = allowances(&args.allow)?;
+    let allowed = allowances(&args.allow, &safety::LIMITS)?;
     let saved = args.plan.as_deref().map(saved).transpose()?;
     let opened = match &saved {
         Some(plan) => project::open(&in_environment_of(plan, global)?, ui)?,
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     if let Some(expected) = &args.expect_effects {
         expect(&plan, expected)?;
     }
-    refuse_unsafe(&plan, &opened, &allowed)?;
+    refuse_unsafe(&plan, &opened, &lifted_by(args, &allowed))?;
     // Whoever names the effects has seen them.
     let is_approved = args.auto_approve || args.expect_effects.is_some();
     if args.plan.is_none() && plan.has_changes() && !is_approved {
@@ -69,7 +70,7 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
         live::leave_out_unreachable(&mut live, &opened, ui)?;
     }
     live::tell_writers(&plan, &mut live, &opened, ui);
-    let reports = apply(&plan, &mut live, ui);
+    let reports = apply(&plan, &mut live, &allowed, ui);
     present(&reports, ui)?;
     let outcomes: Vec<Outcome> = reports.iter().map(|report| report.outcome).collect();
     Ok(exit(Outcome::exit_code_of_all(&outcomes)))
@@ -99,15 +100,40 @@ fn expect(plan: &Plan, expected: &str) -> Result<(), CommandError> {
     Err(CommandError::new(Exit::Stale, message).hint("review the new plan: shardwright plan"))
 }
 
-/// The codes of `--allow CODE=REASON`; a reason is required.
-pub(crate) fn allowances(allow: &[String]) -> Result<Vec<String>, CommandError> {
-    let code =
-        |text: &String| match text.split_once('=') {
-            Some((code, reason)) if !code.is_empty() && !reason.trim().is_empty() => Ok(code.to_owned()),
-            _ => Err(CommandError::usage(format!("--allow {text} has no reason"))
-                .hint("write --allow CODE=REASON")),
-        };
+/// The codes of `--allow CODE=REASON`: those of `limits`, and of errors that a reason lifts. A reason is required.
+pub(crate) fn allowances(allow: &[String], limits: &[&str]) -> Result<Vec<String>, CommandError> {
+    let code = |text: &String| match text.split_once('=') {
+        Some((code, reason)) if !code.is_empty() && !reason.trim().is_empty() => {
+            check_allowance(code, limits).map(|()| code.to_owned())
+        }
+        _ => Err(CommandError::usage(format!("--allow {text} has no reason"))
+            .hint("write --allow CODE=REASON")),
+    };
     allow.iter().map(code).collect()
+}
+
+fn check_allowance(code: &str, limits: &[&str]) -> Result<(), CommandError> {
+    if limits.contains(&code) {
+        return Ok(());
+    }
+    // Plans have findings, and taking a run back has none.
+    let has_findings = limits.contains(&"plan_expiry");
+    if !has_findings || !codes::is_of_plans(code) {
+        let findings = if has_findings { ", or the code of an error of the plan" } else { "" };
+        return Err(CommandError::usage(format!("--allow {code}: there is nothing of this name to allow"))
+            .hint(format!("it can be {}{findings}", limits.join(", "))));
+    }
+    if !safety::is_liftable(code) {
+        return Err(CommandError::usage(format!("--allow {code}: no reason lifts this error"))
+            .hint(format!("shardwright explain {code} says what to do")));
+    }
+    Ok(())
+}
+
+/// The codes that do not refuse the plan: prepared statements are waited for where there is time to.
+fn lifted_by(args: &Apply, allowed: &[String]) -> Vec<String> {
+    let waited_for = (args.drain > 0).then(|| shardwright_plan::codes::PREPARED.to_owned());
+    allowed.iter().cloned().chain(waited_for).collect()
 }
 
 fn saved(path: &Path) -> Result<Plan, CommandError> {
@@ -150,14 +176,20 @@ fn refuse_unsafe(plan: &Plan, opened: &Opened, allowed: &[String]) -> Result<(),
 
 /// Limits that are broken and that nobody has lifted end the command.
 pub(crate) fn refuse(refusals: &[Refusal]) -> Result<(), CommandError> {
-    if refusals.is_empty() {
+    let Some(exit) = refused(refusals) else {
         return Ok(());
-    }
+    };
     let lines: Vec<String> = refusals.iter().map(ToString::to_string).collect();
     Err(CommandError::new(
-        Exit::Refused,
+        exit,
         format!("refused; nothing was changed\n  {}", lines.join("\n  ")),
     ))
+}
+
+/// The exit code of a command that is refused for these; `None` where there is none.
+pub(crate) fn refused(refusals: &[Refusal]) -> Option<Exit> {
+    let exits = refusals.iter().map(|refusal| exit(refusal.outcome.exit_code()));
+    exits.min()
 }
 
 /// Asks the user; without an answer nothing is done. `needs` says why it is asked, where nobody can be.
@@ -185,11 +217,11 @@ pub(crate) fn approve(ui: &Ui, question: &str, needs: &str) -> Result<(), Comman
     Err(refused("not approved"))
 }
 
-fn apply(plan: &Plan, live: &mut [Live], ui: &Ui) -> Vec<ApplyReport> {
+fn apply(plan: &Plan, live: &mut [Live], allowed: &[String], ui: &Ui) -> Vec<ApplyReport> {
     let mut reports = Vec::with_capacity(live.len());
     for live in live {
         ui.status(&format!("applying {} to {}", plan.short_id(), live.name()));
-        reports.push(shardwright_plan::apply(plan, live.target()));
+        reports.push(shardwright_plan::apply_allowing(plan, live.target(), allowed));
     }
     reports
 }

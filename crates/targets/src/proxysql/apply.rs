@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
+use shardwright_plan::safety::is_lifted;
 use shardwright_plan::{Applied, ApplyError, Base, Change as Planned, Hazard, Severity};
 
 use super::change::{Aside, Change};
@@ -61,7 +62,13 @@ impl ProxySqlTarget {
         let lease = Lease::new(&identity.run, &identity.by, &identity.at);
         let reserved = self
             .reserve(&mut session, &lease, &planned.plan.base, &changes)
-            .and_then(|live| self.drain_of(&mut session, &live, &changes).map(|()| live));
+            .and_then(|live| {
+                // Whoever has given a reason for it has accepted that executions are refused.
+                if !is_lifted(codes::PREPARED, planned.allowed) {
+                    self.drain_of(&mut session, &live, &changes)?;
+                }
+                Ok(live)
+            });
         match reserved {
             Ok(live) => self.transact(session, &changes, &live, &mut run),
             Err(error) => Err(self.refused(&mut session, &mut run, error)),
@@ -106,7 +113,11 @@ impl ProxySqlTarget {
         match assessment
             .hazards
             .into_iter()
-            .find(|hazard| hazard.severity == Severity::Error && !waits(hazard))
+            .find(|hazard| {
+                hazard.severity == Severity::Error
+                    && !waits(hazard)
+                    && !is_lifted(&hazard.code, planned.allowed)
+            })
         {
             None => Ok(prepared.changes),
             Some(hazard) if [codes::STAGED, codes::UNFINISHED].contains(&hazard.code.as_str()) => {
