@@ -38,5 +38,5 @@ pub(crate) fn run(args: &Rollback, global: &Global, ui: &Ui) -> Result<Exit, Com
 
 fn end(report: &ApplyReport, ui: &Ui) -> Result<Exit, CommandError> {
     present(std::slice::from_ref(report), ui)?;
-    Ok(exit(report.outcome.exit_code()))
+    Ok(exit(report.exit_code()))
 }

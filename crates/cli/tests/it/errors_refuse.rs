@@ -3,8 +3,7 @@
 use crate::fleets::{ENGINES, Fleet};
 
 /// A rule that sends writes to readers: SW401, an error on every engine.
-const WRITES_TO_READERS: &str =
-    "query_rules:\n  own:\n    rules:\n      - {match_digest: \"^UPDATE\", cluster: a, role: reader, apply: 1}\n";
+const WRITES_TO_READERS: &str = "query_rules:\n  own:\n    rules:\n      - {match_digest: \"^UPDATE\", cluster: a, role: reader, apply: 1}\n";
 
 /// The same, and a rule that sends locking reads there.
 const LOCKS_TO_READERS: &str = "query_rules:\n  own:\n    rules:\n      - {match_digest: \"^UPDATE\", cluster: a, role: reader, apply: 1}\n      \
@@ -93,7 +92,10 @@ fn what_cannot_be_allowed_is_a_bad_command_line() {
         (&["plan", "--allow", "SW245=x"], "no reason lifts this error"),
         (&["apply", "--allow", "SW401"], "has no reason"),
         (&["rollback", "RUN", "--allow", "SW401=x"], "nothing of this name"),
-        (&["rollback", "RUN", "--allow", "plan_expiry=x"], "nothing of this name"),
+        (
+            &["rollback", "RUN", "--allow", "plan_expiry=x"],
+            "nothing of this name",
+        ),
     ] {
         let output = fleet.ends(64, arguments);
         assert!(output.contains(said), "{arguments:?}: {output}");
@@ -108,7 +110,11 @@ fn errors_that_targets_report_end_a_plan() {
     // Somebody has staged a server on one of both: nobody has ended that, and it is no matter of reasons.
     let stage = ["INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (77, 'theirs')"];
     fleet.nodes[1].stand_in().run(stage).unwrap();
-    for plan in [&["plan"][..], &["plan", "--detailed-exitcode"], &["plan", "-o", "a.plan"]] {
+    for plan in [
+        &["plan"][..],
+        &["plan", "--detailed-exitcode"],
+        &["plan", "-o", "a.plan"],
+    ] {
         let said = fleet.ends(5, plan);
         assert!(said.contains("SW830") && said.contains("(on p2)"), "{said}");
     }
@@ -118,10 +124,7 @@ fn errors_that_targets_report_end_a_plan() {
     fleet.ends(0, &["apply", "--auto-approve", "--staged", "discard"]);
     assert_eq!(fleet.generations(), [Some(2), Some(2)]);
     // An administrator's name cannot be allowed.
-    fleet.topology(
-        2,
-        "  admin: {password: {env: APP_PASSWORD}, cluster: a}\n",
-    );
+    fleet.topology(2, "  admin: {password: {env: APP_PASSWORD}, cluster: a}\n");
     let said = fleet.ends(4, &["plan"]);
     assert!(said.contains("SW245"), "{said}");
     fleet.ends(4, &["apply", "--auto-approve"]);
@@ -133,7 +136,15 @@ fn errors_that_targets_report_end_a_plan() {
 fn a_flawed_estate_is_adopted() {
     let fleet = Fleet::start("proxysql-2.7", 1);
     fleet.topology(1, WRITES_TO_READERS);
-    fleet.ends(0, &["apply", "--auto-approve", "--allow", "SW401=the estate was like this"]);
+    fleet.ends(
+        0,
+        &[
+            "apply",
+            "--auto-approve",
+            "--allow",
+            "SW401=the estate was like this",
+        ],
+    );
     // Nobody has named its rows after objects.
     let forget = [
         "UPDATE mysql_query_rules SET comment = 'ticket 7'",

@@ -49,13 +49,25 @@ pub(crate) const ENGINES: [&str; 2] = ["proxysql-2.7", "bundled"];
 
 impl Fleet {
     pub(crate) fn start(engine: &'static str, targets: usize) -> Self {
+        Self::with_variables(engine, targets, |_| Vec::new())
+    }
+
+    /// The same where each bundled proxy has variables of its own, by its number.
+    pub(crate) fn with_variables(
+        engine: &'static str,
+        targets: usize,
+        variables: impl Fn(usize) -> Vec<(String, String)>,
+    ) -> Self {
         let mut environment = CommandEnvironment::new(PROGRAM).unwrap();
         environment.set("APP_PASSWORD", PASSWORD);
         environment.set("PX_ADMIN", "admin");
         environment.set("USER", "dba");
         let start = |number| match engine {
             "bundled" => {
-                let options = ProxyOptions::new(environment.outside(&format!("data{number}")));
+                let options = ProxyOptions {
+                    variables: variables(number),
+                    ..ProxyOptions::new(environment.outside(&format!("data{number}")))
+                };
                 Node::Bundled(Box::new(ProxyProcess::start(&environment, options).unwrap()))
             }
             _ => Node::ProxySql(StandIn::start().unwrap()),
@@ -73,14 +85,21 @@ impl Fleet {
 
     /// The project file, with these lines at its end.
     pub(crate) fn project(&self, more: &str) {
-        let addresses: Vec<SocketAddr> = self.nodes.iter().map(Node::admin).collect();
-        self.project_at(&addresses, more);
+        self.project_at(&self.addresses(), more);
+    }
+
+    pub(crate) fn addresses(&self) -> Vec<SocketAddr> {
+        self.nodes.iter().map(Node::admin).collect()
     }
 
     /// The same with targets at these addresses.
     pub(crate) fn project_at(&self, addresses: &[SocketAddr], more: &str) {
         let engine = self.engine;
-        let password = if engine == "bundled" { "SHARDWRIGHT_ADMIN_PASSWORD" } else { "PX_ADMIN" };
+        let password = if engine == "bundled" {
+            "SHARDWRIGHT_ADMIN_PASSWORD"
+        } else {
+            "PX_ADMIN"
+        };
         let mut text = format!("version: 1\nproject: shop\nengines: [{engine}]\ntargets:\n");
         for (at, address) in addresses.iter().enumerate() {
             text.push_str(&format!(

@@ -25,6 +25,7 @@ mod errors_refuse;
 mod examples;
 mod explain;
 mod findings;
+mod fleet_applies;
 mod fleets;
 mod formats;
 mod generator;

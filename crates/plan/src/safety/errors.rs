@@ -60,7 +60,10 @@ fn refuses(hazard: &Hazard, target: &TargetPlan) -> bool {
 fn refusal(of: &OfCode<'_>, all_targets: usize) -> Refusal {
     let code = of.code;
     let number = of.hazards.len();
-    let first = of.hazards.first().map_or(String::new(), |hazard| described(hazard));
+    let first = of
+        .hazards
+        .first()
+        .map_or(String::new(), |hazard| described(hazard));
     let errors = match number {
         0 | 1 => String::new(),
         many => format!("{many} errors, the first: "),

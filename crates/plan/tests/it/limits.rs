@@ -191,7 +191,11 @@ fn errors_refuse_until_a_reason_is_given_for_them() {
     assert_ne!(refusals(&plan, &none, &["SW402", "deletes", "protect"]), "");
     let several = with_hazards(
         Vec::new(),
-        vec![wrong("users.a"), hazard("SW836", Severity::Error, "clusters.b"), wrong("users.c")],
+        vec![
+            wrong("users.a"),
+            hazard("SW836", Severity::Error, "clusters.b"),
+            wrong("users.c"),
+        ],
     );
     assert_snapshot!(refusals(&several, &none, &[]), @r"
     SW401: 2 errors, the first: users.a: is wrong (on p2); mend it, or allow it with --allow SW401=REASON
@@ -219,7 +223,10 @@ fn no_reason_lifts_what_a_target_cannot_do() {
 fn errors_that_a_target_has_already_do_not_refuse() {
     let mut old = hazard("SW401", Severity::Error, "users.a");
     old.is_live = true;
-    assert_eq!(refusals(&with_hazards(vec![old], Vec::new()), &Limits::default(), &[]), "");
+    assert_eq!(
+        refusals(&with_hazards(vec![old], Vec::new()), &Limits::default(), &[]),
+        ""
+    );
     // Nor does one where nothing changes.
     let mut unchanged = plan_for(&["p1"], &running(12, &bundled()), &bundled());
     unchanged.targets[0].hazards = vec![hazard("SW401", Severity::Error, "users.a")];

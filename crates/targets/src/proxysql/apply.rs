@@ -22,12 +22,12 @@ use super::unloaded::{NotLive, not_live};
 /// How often the way back is tried, on a connection of its own each time.
 const ATTEMPTS: u32 = 5;
 
+const NO_JOURNAL: &str = "no place is configured for the state of runs";
+
 impl ProxySqlTarget {
     pub(super) fn carry_out(&mut self, planned: &Planned<'_>) -> Result<Applied, ApplyError> {
         let Some((journal, identity)) = self.journal.clone() else {
-            return Err(ApplyError::NotSent(
-                self.error("nobody said where the state of runs is kept"),
-            ));
+            return Err(ApplyError::NotSent(self.error(NO_JOURNAL)));
         };
         let locked = journal.lock().map_err(|error| match error {
             JournalError::Locked { .. } => ApplyError::Contended(error.to_string()),
@@ -75,6 +75,18 @@ impl ProxySqlTarget {
         }
     }
 
+    /// What an apply asks before it sends anything; only who else has the lock is left to the apply.
+    pub(super) fn check_before(&mut self, planned: &Planned<'_>) -> Result<(), ApplyError> {
+        if self.journal.is_none() {
+            return Err(ApplyError::NotSent(self.error(NO_JOURNAL)));
+        }
+        self.secrets.forget();
+        let live = self.last_seen().map_err(ApplyError::NotSent)?;
+        let checked = self.checked(&live, planned).map(drop);
+        self.seen = Some(live);
+        checked
+    }
+
     /// The changes of a plan, where they are still what the plan says.
     fn checked(&mut self, live: &Live, planned: &Planned<'_>) -> Result<Vec<Change>, ApplyError> {
         if let Some(lease) = &live.lease {
@@ -110,15 +122,9 @@ impl ProxySqlTarget {
         }
         // Under the lease it is waited until nobody holds such statements.
         let waits = |hazard: &Hazard| hazard.code == codes::PREPARED && !self.drain.is_zero();
-        match assessment
-            .hazards
-            .into_iter()
-            .find(|hazard| {
-                hazard.severity == Severity::Error
-                    && !waits(hazard)
-                    && !is_lifted(&hazard.code, planned.allowed)
-            })
-        {
+        match assessment.hazards.into_iter().find(|hazard| {
+            hazard.severity == Severity::Error && !waits(hazard) && !is_lifted(&hazard.code, planned.allowed)
+        }) {
             None => Ok(prepared.changes),
             Some(hazard) if [codes::STAGED, codes::UNFINISHED].contains(&hazard.code.as_str()) => {
                 Err(ApplyError::Blocked(hazard.message))
@@ -407,7 +413,7 @@ impl ProxySqlTarget {
     }
 
     fn pause(&self) -> Duration {
-        self.timeouts.connect / ATTEMPTS
+        self.timeouts.connect / (2 * ATTEMPTS)
     }
 
     /// An error of the engine with every password that was sent taken out of it.
