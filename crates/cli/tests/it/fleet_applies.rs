@@ -1,6 +1,8 @@
 //! An apply to several targets: what is known before stops all of them, the first failure stops what has not begun, and exit code
 //! and last line say what they run.
 
+use shardwright_testkit::ReservedPort;
+
 use crate::fleets::{ENGINES, Fleet};
 
 /// Lets no statement write a query rule that has a pattern, as leases have none.
@@ -125,4 +127,58 @@ fn a_hung_target_costs_its_deadline_and_is_named() {
     }
     hung.signal(nix::sys::signal::Signal::SIGCONT).unwrap();
     assert_eq!(fleet.generations(), [Some(1); 2]);
+}
+
+/// What was not read is named, and nothing is claimed of it.
+#[test]
+fn targets_that_cannot_be_read_are_not_without_drift() {
+    for engine in ENGINES {
+        let fleet = Fleet::start(engine, 2);
+        fleet.ends(0, &["apply", "--auto-approve"]);
+        let nobody = ReservedPort::new().unwrap();
+        let live = fleet.addresses()[0];
+        let skip = "safety: {unreachable: skip}\n";
+        for policy in ["", skip] {
+            fleet.project_at(&[live, nobody.address()], policy);
+            for command in [
+                &["drift"][..],
+                &["status"],
+                &["status", "--detailed-exitcode"],
+                &["diff"],
+                &["drift", "--format", "json"],
+                &["drift", "--format", "markdown"],
+                &["status", "--format", "json"],
+                &["diff", "--format", "json"],
+            ] {
+                let said = fleet.ends(1, command);
+                assert!(said.contains("p2"), "{command:?}: {said}");
+            }
+            let drift = fleet.ends(1, &["drift"]);
+            assert!(
+                drift.contains("no drift on 1 of 2 targets; p2 cannot be read"),
+                "{drift}"
+            );
+        }
+        let diff = fleet.ends(1, &["diff"]);
+        assert!(diff.contains("p2 cannot be read, and was not compared"), "{diff}");
+        // Drift of another target does not hide it.
+        fleet.topology(2, "");
+        fleet.ends(1, &["drift"]);
+        fleet.ends(1, &["diff"]);
+        fleet.ends(2, &["drift", "--target", "p1"]);
+        // Nor does it help that none can be read.
+        fleet.project_at(&[nobody.address(), nobody.address()], skip);
+        for command in ["drift", "diff", "status"] {
+            let said = fleet.ends(1, &[command]);
+            assert!(
+                !said.contains("no drift") && !said.contains("no changes"),
+                "{said}"
+            );
+        }
+        assert!(
+            fleet
+                .ends(1, &["drift"])
+                .contains("nothing was compared; p1, p2 cannot be read")
+        );
+    }
 }
