@@ -25,7 +25,7 @@ pub(crate) use self::bench::{Bench, BenchFailover, BenchWhat, Encryption};
 pub(crate) use self::drift::Drift;
 pub(crate) use self::import::{Adoption, Import, SecretPlace};
 pub(crate) use self::output::{Annotate, Color, Format, ReportFile, ReportKind};
-pub(crate) use self::runs::{History, Lock, LockWhat, Rollback, Status};
+pub(crate) use self::runs::{History, Lock, LockWhat, Rollback, Show, Status};
 pub(crate) use self::serve::{Proxy, ProxyLimits, Refuse};
 pub(crate) use self::simulate::{LagUnit, Simulate};
 pub(crate) use self::switchover::Switchover;
@@ -397,16 +397,6 @@ pub(crate) struct Plan {
     pub(crate) locked: bool,
     #[command(flatten)]
     pub(crate) staged: StagedRows,
-}
-
-/// Shows a saved plan
-#[derive(Debug, ClapArgs)]
-#[command(
-    after_help = "Examples:\n  shardwright show change.plan\n  shardwright show change.plan --format markdown"
-)]
-pub(crate) struct Show {
-    /// The plan's file
-    pub(crate) plan: PathBuf,
 }
 
 /// Applies a saved plan, or plans, asks and applies
