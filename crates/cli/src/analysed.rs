@@ -39,7 +39,7 @@ impl Analysed {
 }
 
 /// What the analysis warns of travels with the plan.
-fn hazards(configuration: &Configuration, others: &OtherUsers) -> Vec<Hazard> {
+pub(crate) fn hazards(configuration: &Configuration, others: &OtherUsers) -> Vec<Hazard> {
     let findings = analysis_beside(configuration, others).findings;
     let grave = |finding: &&Finding| finding.severity != Severity::Info;
     let hazards = findings.iter().filter(grave).map(|finding| Hazard {
@@ -47,6 +47,7 @@ fn hazards(configuration: &Configuration, others: &OtherUsers) -> Vec<Hazard> {
         severity: finding.severity,
         message: finding.message.clone(),
         address: finding.address.clone(),
+        is_live: false,
     });
     hazards.collect()
 }

@@ -25,7 +25,7 @@ pub(crate) use self::bench::{Bench, BenchFailover, BenchWhat, Encryption};
 pub(crate) use self::drift::Drift;
 pub(crate) use self::import::{Adoption, Import, SecretPlace};
 pub(crate) use self::output::{Annotate, Color, Format, ReportFile, ReportKind};
-pub(crate) use self::runs::{History, Lock, LockWhat, Rollback, Status};
+pub(crate) use self::runs::{History, Lock, LockWhat, Rollback, Show, Status};
 pub(crate) use self::serve::{Proxy, ProxyLimits, Refuse};
 pub(crate) use self::simulate::{LagUnit, Simulate};
 pub(crate) use self::switchover::Switchover;
@@ -389,21 +389,14 @@ pub(crate) struct Plan {
     /// Exits 2 when there are changes
     #[arg(long)]
     pub(crate) detailed_exitcode: bool,
+    /// Lifts one error, by the code of its finding, with the reason; `apply` asks for it again
+    #[arg(long, value_name = "CODE=REASON")]
+    pub(crate) allow: Vec<String>,
     /// Refuses to change shardwright.lock
     #[arg(long)]
     pub(crate) locked: bool,
     #[command(flatten)]
     pub(crate) staged: StagedRows,
-}
-
-/// Shows a saved plan
-#[derive(Debug, ClapArgs)]
-#[command(
-    after_help = "Examples:\n  shardwright show change.plan\n  shardwright show change.plan --format markdown"
-)]
-pub(crate) struct Show {
-    /// The plan's file
-    pub(crate) plan: PathBuf,
 }
 
 /// Applies a saved plan, or plans, asks and applies
@@ -427,7 +420,7 @@ pub(crate) struct Apply {
     /// Applies without asking
     #[arg(long)]
     pub(crate) auto_approve: bool,
-    /// Lifts one safety limit, with the reason
+    /// Lifts one safety limit, or one error by the code of its finding, with the reason
     #[arg(long, value_name = "CODE=REASON")]
     pub(crate) allow: Vec<String>,
     /// Waits up to this long until clients of ProxySQL no longer hold prepared statements that the new rules refuse (SW838)

@@ -98,6 +98,12 @@ pub(crate) fn pages() -> Vec<CodeDoc> {
     pages
 }
 
+/// Whether plans can have a finding of this code.
+pub(crate) fn is_of_plans(code: &str) -> bool {
+    let mut pages = shardwright_analysis::CODES.iter().chain(LIVE);
+    pages.any(|page| page.code.to_string() == code)
+}
+
 /// The refusals that clients get, which name their code.
 const REFUSALS: &[CodeDoc] = &[
     page(

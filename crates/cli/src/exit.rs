@@ -14,7 +14,7 @@ pub(crate) enum Exit {
     Failed,
     /// Live state moved, rows staged by others, lease held.
     Stale,
-    /// Refused by policy: threshold, protected object, missing approval.
+    /// Refused by policy: error of the plan, threshold, protected object, missing approval.
     Refused,
     /// A proof was requested, and the claim is neither proved nor refuted.
     Undecided,
@@ -54,7 +54,7 @@ impl Exit {
         (
             Exit::Refused,
             4,
-            "refused by policy: a limit, a protected object, a missing approval",
+            "refused by policy: an error of the plan, a limit, a protected object, a missing approval",
         ),
         (
             Exit::Stale,

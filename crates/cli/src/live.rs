@@ -2,6 +2,7 @@
 
 mod observing;
 mod sisters;
+mod standing;
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -350,7 +351,16 @@ pub(crate) fn plan(
         let part = part.taking_staged(staged).for_project(owner);
         of_parts.part(live, &observed, &part, &built.configuration)?;
         // The analysis goes on meanwhile.
-        parts.push((part.warned_of(analysed.hazards()), built.configuration.clone()));
+        let mut hazards = analysed.hazards();
+        standing::mark(
+            live,
+            &observed,
+            &part,
+            desired,
+            &opened.project.file,
+            &mut hazards,
+        )?;
+        parts.push((part.warned_of(hazards), built.configuration.clone()));
     }
     if let Some(first) = away.first().filter(|_| parts.is_empty()) {
         return Err(unreachable(first));
@@ -381,45 +391,23 @@ fn on_all_targets(opened: &Opened, builds: &[(EngineId, Built, Analysed)]) -> Ve
     configurations.collect()
 }
 
+/// Says that a target is left out, and why.
+pub(crate) fn warn_left_out(reason: &str, ui: &Ui) {
+    ui.message(&format!(
+        "warning: {reason}; it is left out (safety.unreachable: skip)"
+    ));
+}
+
 /// Targets that could not be reached and that `safety.unreachable: skip` leaves out; they are named at once.
 fn left_out(away: &[TargetError], ui: &Ui) -> Vec<Unreachable> {
     let named = away.iter().map(|error| {
-        ui.message(&format!(
-            "warning: {error}; it is left out (safety.unreachable: skip)"
-        ));
+        warn_left_out(&error.to_string(), ui);
         Unreachable {
             name: error.target.clone(),
             reason: error.reason.clone(),
         }
     });
     named.collect()
-}
-
-/// Looks whether every target can be reached before one is changed.
-pub(crate) fn leave_out_unreachable(
-    live: &mut Vec<Live>,
-    opened: &Opened,
-    ui: &Ui,
-) -> Result<(), CommandError> {
-    let observations = side_by_side(live.iter_mut(), |live| live.target().observe());
-    let away: Vec<TargetError> = observations.into_iter().filter_map(Result::err).collect();
-    let is_all = away.len() == live.len();
-    match away.first() {
-        Some(first) if is_all || !opened.project.file.safety.skip_unreachable => {
-            let message = format!("{first}; nothing was changed");
-            Err(CommandError::failed(message).hint(
-                "safety.unreachable: skip in shardwright.yaml leaves out targets that cannot be reached",
-            ))
-        }
-        _ => {
-            let names: Vec<String> = left_out(&away, ui)
-                .into_iter()
-                .map(|target| target.name)
-                .collect();
-            live.retain(|one| !names.iter().any(|name| name == one.name()));
-            Ok(())
-        }
-    }
 }
 
 /// Why this project may not change a target. A target that no named project has applied to is free.

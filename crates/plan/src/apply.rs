@@ -2,6 +2,7 @@
 
 use crate::{
     Action, Applied, ApplyError, ApplyReport, Change, Effect, Observed, Outcome, Plan, Problem, Target,
+    TargetError,
 };
 
 /// How often a change is sent when answers get lost. Sending it again is harmless, because it names the base.
@@ -13,34 +14,45 @@ const MAX_PROBLEMS: usize = 20;
 /// Does the target's part of `plan`, exactly, or nothing. The target is observed before and after; where it does not
 /// run the base of the plan nothing is sent.
 pub fn apply(plan: &Plan, target: &mut dyn Target) -> ApplyReport {
-    let mut run = Run {
-        report: ApplyReport {
-            target: target.name().to_owned(),
-            plan: plan.id.clone(),
-            outcome: Outcome::NotSent,
-            before: None,
-            after: None,
-            message: String::new(),
-            problems: Vec::new(),
-        },
-        target,
-    };
-    let (outcome, message) = match plan.change(&run.report.target) {
-        Some(_) if !plan.moves.is_empty() => (Outcome::NotSent, cannot_move(plan)),
-        Some(change) => run.execute(&change),
-        None => (
-            Outcome::NotSent,
-            format!(
-                "plan {} has no part for target {}",
-                plan.short_id(),
-                run.report.target
-            ),
-        ),
+    apply_allowing(plan, target, &[])
+}
+
+/// The same, with the codes of errors for which somebody has given a reason.
+pub fn apply_allowing(plan: &Plan, target: &mut dyn Target, allowed: &[String]) -> ApplyReport {
+    let mut run = Run::of(plan, target);
+    let (outcome, message) = match change(plan, &run.report.target, allowed) {
+        Ok(change) => run.execute(&change),
+        Err(ending) => ending,
     };
     ApplyReport {
         outcome,
         message,
         ..run.report
+    }
+}
+
+/// Looks whether the target's part of `plan` could be applied now, and changes nothing; the report of an apply that cannot.
+pub fn check(plan: &Plan, target: &mut dyn Target, allowed: &[String]) -> Option<ApplyReport> {
+    let mut run = Run::of(plan, target);
+    let ended = change(plan, &run.report.target, allowed).and_then(|change| run.check(&change));
+    let (outcome, message) = ended.err()?;
+    Some(ApplyReport {
+        outcome,
+        message,
+        ..run.report
+    })
+}
+
+fn change<'p>(plan: &'p Plan, target: &str, allowed: &'p [String]) -> Result<Change<'p>, Ending> {
+    if !plan.moves.is_empty() {
+        return Err((Outcome::NotSent, cannot_move(plan)));
+    }
+    match plan.change(target) {
+        Some(change) => Ok(Change { allowed, ..change }),
+        None => Err((
+            Outcome::NotSent,
+            format!("plan {} has no part for target {target}", plan.short_id()),
+        )),
     }
 }
 
@@ -72,22 +84,57 @@ struct Run<'a> {
     target: &'a mut dyn Target,
 }
 
-impl Run<'_> {
-    fn execute(&mut self, change: &Change<'_>) -> Ending {
-        let observed = match self.target.observe() {
-            Ok(observed) => observed,
-            Err(error) => return (Outcome::NotSent, error.to_string()),
-        };
+impl<'a> Run<'a> {
+    fn of(plan: &Plan, target: &'a mut dyn Target) -> Self {
+        Self {
+            report: ApplyReport {
+                target: target.name().to_owned(),
+                plan: plan.id.clone(),
+                outcome: Outcome::NotSent,
+                before: None,
+                after: None,
+                message: String::new(),
+                problems: Vec::new(),
+            },
+            target,
+        }
+    }
+
+    /// Observes the target, which has to run the base of the plan.
+    fn begin(&mut self, change: &Change<'_>) -> Result<Observed, Ending> {
+        let not_sent = |error: TargetError| (Outcome::NotSent, error.to_string());
+        let observed = self.target.observe().map_err(not_sent)?;
         self.report.before = Some(observed.base());
         self.report.after = Some(observed.base());
-        match self.target.unfinished() {
-            Ok(None) => {}
-            Ok(Some(message)) => return (Outcome::Contended, message),
-            Err(error) => return (Outcome::NotSent, error.to_string()),
+        if let Some(message) = self.target.unfinished().map_err(not_sent)? {
+            return Err((Outcome::Contended, message));
         }
         if observed.base() != change.plan.base {
-            return (Outcome::Stale, moved(change, &observed));
+            return Err((Outcome::Stale, moved(change, &observed)));
         }
+        Ok(observed)
+    }
+
+    fn check(&mut self, change: &Change<'_>) -> Result<(), Ending> {
+        self.begin(change)?;
+        if change.plan.effects.is_empty() {
+            return Ok(());
+        }
+        match self.target.check(change) {
+            Ok(()) => Ok(()),
+            // Nothing was sent, so nothing has to be looked for.
+            Err(error @ (ApplyError::Failed(_) | ApplyError::Lost(_))) => {
+                Err((Outcome::NotSent, error.to_string()))
+            }
+            Err(error) => Err(self.refused(change, error)),
+        }
+    }
+
+    fn execute(&mut self, change: &Change<'_>) -> Ending {
+        let observed = match self.begin(change) {
+            Ok(observed) => observed,
+            Err(ending) => return ending,
+        };
         if change.plan.effects.is_empty() {
             let generation = observed.generation;
             return (
@@ -111,16 +158,24 @@ impl Run<'_> {
                 },
                 // The first request may have landed between reading the target and sending the second one.
                 Err(ApplyError::Stale(_)) if lost.is_some() => return self.after_lost_race(change),
+                // Nor is it known whether the first request is what the target is busy with.
+                Err(error @ (ApplyError::Contended(_) | ApplyError::NotSent(_))) if lost.is_some() => {
+                    return self.after_lost_and_refused(change, &error.to_string());
+                }
                 Err(error) => return self.refused(change, error),
             }
         }
         let reason = lost.map(|error| error.to_string()).unwrap_or_default();
-        (
-            Outcome::Mixed,
-            format!(
-                "no answer came {MAX_SENDS} times and the base is still live; the change may still arrive, so observe again: {reason}"
-            ),
-        )
+        may_still_arrive(&format!("no answer came {MAX_SENDS} times"), &reason)
+    }
+
+    fn after_lost_and_refused(&mut self, change: &Change<'_>, reason: &str) -> Ending {
+        match self.look(change) {
+            Ok(Live::Desired) => applied_without_answer("the answer was lost"),
+            Ok(Live::Base) => may_still_arrive("no answer came", reason),
+            Ok(Live::Other) => superseded(reason),
+            Err(unreadable) => unknown(reason, &unreadable),
+        }
     }
 
     fn after_lost_race(&mut self, change: &Change<'_>) -> Ending {
@@ -144,6 +199,7 @@ impl Run<'_> {
                 (Outcome::Rejected, message)
             }
             ApplyError::Restored(_) => {
+                // The target has read everything back.
                 self.report.after = self.report.before.clone();
                 (Outcome::Restored, message)
             }
@@ -270,6 +326,13 @@ fn applied_without_answer(reason: &str) -> Ending {
     (
         Outcome::Applied,
         format!("the plan is live, but no answer came: {reason}"),
+    )
+}
+
+fn may_still_arrive(what: &str, reason: &str) -> Ending {
+    (
+        Outcome::Mixed,
+        format!("{what} and the base is still live; the change may still arrive, so observe again: {reason}"),
     )
 }
 

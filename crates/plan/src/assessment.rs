@@ -52,6 +52,9 @@ pub struct Hazard {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(with = "Option<String>")]
     pub address: Option<Address>,
+    /// Whether the target has it already: an error that an apply does not bring does not refuse it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_live: bool,
 }
 
 fn severity(_: &mut SchemaGenerator) -> Schema {

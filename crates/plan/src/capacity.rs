@@ -92,5 +92,6 @@ fn hazard((host, port): Endpoint<'_>, opened: &Opened<'_>, limit: u32) -> Hazard
             u64::from(limit) / opened.places
         ),
         address: Some(opened.server.clone()),
+        is_live: false,
     }
 }

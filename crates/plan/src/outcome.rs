@@ -1,4 +1,7 @@
-//! How applying a plan to a target ended, and what that means to the caller of the command.
+//! How applying a plan to targets ended, and what that means to the caller of the command.
+//!
+//! An exit code is counted from what the targets were seen to run: 1, 4 and 5 say that nothing was changed anywhere, 6 that every
+//! target that was changed was seen to be back, and 7 that some run what others do not, or that nobody knows.
 
 use serde::Serialize;
 use shardwright_rules::Address;
@@ -17,6 +20,8 @@ pub enum Outcome {
     Unverified,
     /// Nothing was sent: the target cannot be reached or is not part of the plan.
     NotSent,
+    /// Nothing was sent: another target failed before.
+    NotBegun,
     /// Nothing was changed: a safety limit, a protected object or another owner stands against it.
     Refused,
     /// The target has moved since the plan was made.
@@ -31,21 +36,26 @@ pub enum Outcome {
     Mixed,
 }
 
-/// Every outcome with its exit code; the order of the codes when several apply is [`PRECEDENCE`].
-const EXIT_CODES: [(Outcome, u8); 10] = [
+/// Every outcome with its exit code, for one target of which no more is known.
+const EXIT_CODES: [(Outcome, u8); 11] = [
     (Outcome::Unchanged, 0),
     (Outcome::Applied, 0),
-    (Outcome::Unverified, 1),
+    (Outcome::Unverified, MIXED),
     (Outcome::NotSent, 1),
+    (Outcome::NotBegun, 1),
     (Outcome::Refused, 4),
     (Outcome::Stale, 5),
     (Outcome::Contended, 5),
-    (Outcome::Rejected, 6),
-    (Outcome::Restored, 6),
-    (Outcome::Mixed, 7),
+    (Outcome::Rejected, 1),
+    (Outcome::Restored, BACK),
+    (Outcome::Mixed, MIXED),
 ];
 
-const PRECEDENCE: [u8; 5] = [7, 6, 1, 5, 4];
+const MIXED: u8 = 7;
+const BACK: u8 = 6;
+
+/// The order of the codes where nothing was changed and several apply.
+const PRECEDENCE: [u8; 3] = [1, 5, 4];
 
 impl Outcome {
     /// The exit code of a command that ended so.
@@ -56,14 +66,23 @@ impl Outcome {
             .expect("the table lists every outcome")
     }
 
-    /// The exit code of a command that ended so on several targets.
-    pub fn exit_code_of_all(outcomes: &[Outcome]) -> u8 {
-        let codes: Vec<u8> = outcomes.iter().map(|outcome| outcome.exit_code()).collect();
-        PRECEDENCE
-            .into_iter()
-            .find(|code| codes.contains(code))
-            .unwrap_or(0)
+    /// Whether the target runs what the plan wants, and was seen to.
+    pub fn is_success(self) -> bool {
+        matches!(self, Self::Unchanged | Self::Applied)
     }
+}
+
+/// What an apply has made of a target.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Trace {
+    /// It runs what it ran, and was never changed.
+    Untouched,
+    /// It was changed, and was seen to be back.
+    Back,
+    /// It runs something else than before.
+    Changed,
+    /// Nobody knows what it runs.
+    Unknown,
 }
 
 /// What happened to one target.
@@ -85,6 +104,47 @@ pub struct ApplyReport {
     pub problems: Vec<Problem>,
 }
 
+impl ApplyReport {
+    /// What the apply has made of the target.
+    pub fn trace(&self) -> Trace {
+        match self.outcome {
+            Outcome::Applied | Outcome::Unverified => Trace::Changed,
+            Outcome::Restored => Trace::Back,
+            Outcome::Mixed if self.after.is_none() || self.after == self.before => Trace::Unknown,
+            Outcome::Mixed => Trace::Changed,
+            _ if self.after == self.before => Trace::Untouched,
+            _ if self.after.is_none() => Trace::Unknown,
+            _ => Trace::Changed,
+        }
+    }
+
+    /// The exit code of a command that did this alone.
+    pub fn exit_code(&self) -> u8 {
+        Self::exit_code_of_all(std::slice::from_ref(self))
+    }
+
+    /// The exit code of a command that did this to several targets.
+    pub fn exit_code_of_all(reports: &[Self]) -> u8 {
+        if reports.iter().all(|report| report.outcome.is_success()) {
+            return 0;
+        }
+        let has = |traces: &[Trace]| reports.iter().any(|report| traces.contains(&report.trace()));
+        if has(&[Trace::Changed, Trace::Unknown]) {
+            return MIXED;
+        }
+        if has(&[Trace::Back]) {
+            return BACK;
+        }
+        let failed = reports.iter().filter(|report| !report.outcome.is_success());
+        let codes: Vec<u8> = failed
+            .filter(|report| report.outcome != Outcome::NotBegun)
+            .map(|report| report.outcome.exit_code())
+            .collect();
+        let worst = PRECEDENCE.into_iter().find(|code| codes.contains(code));
+        worst.unwrap_or(PRECEDENCE[0])
+    }
+}
+
 /// Something that is wrong with one object.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Problem {
@@ -92,26 +152,4 @@ pub struct Problem {
     pub address: Option<Address>,
     /// What is wrong with it.
     pub reason: String,
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn the_worst_of_several_targets_decides_the_exit_code() {
-        for (outcomes, expected) in [
-            (&[][..], 0),
-            (&[Outcome::Applied, Outcome::Unchanged], 0),
-            (&[Outcome::Applied, Outcome::Stale], 5),
-            (&[Outcome::Refused, Outcome::Contended], 5),
-            (&[Outcome::NotSent, Outcome::Stale], 1),
-            (&[Outcome::NotSent, Outcome::Rejected], 6),
-            (&[Outcome::Restored, Outcome::Mixed, Outcome::Applied], 7),
-            (&[Outcome::Refused], 4),
-            (&[Outcome::Unverified], 1),
-        ] {
-            assert_eq!(Outcome::exit_code_of_all(outcomes), expected, "{outcomes:?}");
-        }
-    }
 }

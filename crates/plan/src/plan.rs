@@ -162,6 +162,8 @@ pub struct Change<'a> {
     pub plan: &'a TargetPlan,
     /// What the target shall run.
     pub desired: &'a Configuration,
+    /// The codes of errors for which somebody has given a reason.
+    pub allowed: &'a [String],
 }
 
 impl Plan {
@@ -236,7 +238,11 @@ impl Plan {
     pub fn change(&self, target: &str) -> Option<Change<'_>> {
         let plan = self.targets.iter().find(|plan| plan.name == target)?;
         let desired = self.configurations.get(&plan.desired)?;
-        Some(Change { plan, desired })
+        Some(Change {
+            plan,
+            desired,
+            allowed: &[],
+        })
     }
 
     /// Whether anything would be different anywhere.

@@ -1,4 +1,6 @@
-//! The limits of the project file, as a check on a plan.
+//! The limits of the project file and the errors of a plan, as a check before it is applied.
+
+mod errors;
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -8,7 +10,8 @@ use jiff::Timestamp;
 use serde::Serialize;
 use shardwright_rules::{Address, glob_matches};
 
-use crate::{Action, Effect, ObjectKind, Plan, RowChange, RowKey};
+pub use self::errors::{is_liftable, is_lifted};
+use crate::{Action, Effect, ObjectKind, Outcome, Plan, RowChange, RowKey};
 
 /// `safety:` of the project file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,14 +24,21 @@ pub struct Limits {
     pub plan_expiry: Option<Duration>,
 }
 
-/// A limit that a plan breaks, and how it can be allowed.
+/// The words of `--allow` for limits of plans.
+pub const LIMITS: [&str; 3] = ["deletes", "protect", "plan_expiry"];
+/// The words of `--allow` for limits of runs that are taken back.
+pub const LIMITS_OF_TAKING_BACK: [&str; 3] = ["deletes", "protect", "stale_copy"];
+
+/// A limit that a plan breaks or an error that it has, and how it can be allowed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Refusal {
-    /// The word for `--allow`: `deletes`, `protect`, `plan_expiry`, `stale_copy`.
-    pub code: &'static str,
-    /// The line of the project file, or the command that always asks.
+    /// The word for `--allow`: one of [`LIMITS`] or [`LIMITS_OF_TAKING_BACK`], or the code of a finding.
+    pub code: String,
+    /// The line of the project file, the command that always asks, or `finding`.
     pub rule: &'static str,
-    /// The target; `None` where the refusal is about the whole plan.
+    /// How an apply ends that is refused for it.
+    pub outcome: Outcome,
+    /// The target; `None` where the refusal is about the whole plan or several targets.
     pub target: Option<String>,
     /// What was counted: objects, or seconds of age.
     pub number: u64,
@@ -46,17 +56,24 @@ impl fmt::Display for Refusal {
     }
 }
 
-/// Every limit that `plan` breaks and `allowed` (the codes of `--allow CODE=REASON`) does not lift.
+/// Every limit that `plan` breaks and every error that it brings, where `allowed` (the codes of `--allow CODE=REASON`) does
+/// not lift it.
 pub fn check(plan: &Plan, limits: &Limits, now: Timestamp, allowed: &[String]) -> Vec<Refusal> {
     let mut refusals: Vec<Refusal> = expired(plan, limits, now).into_iter().collect();
     for target in &plan.targets {
         refusals.extend(deletes(&target.name, &target.effects, limits));
         refusals.extend(protected(&target.name, &target.effects, limits));
     }
+    refusals.extend(errors::of(plan));
     without_allowed(refusals, allowed)
 }
 
-/// The same of a run that is taken back, which has effects and no plan; and whether writes would go to a copy that has
+/// The errors alone: they end a plan, too, which limits do not.
+pub fn errors(plan: &Plan, allowed: &[String]) -> Vec<Refusal> {
+    without_allowed(errors::of(plan), allowed)
+}
+
+/// The limits that taking back a run breaks, which has effects and no plan; and whether writes would go to a copy that has
 /// not followed since the run.
 pub fn check_taking_back(
     target: &str,
@@ -73,7 +90,7 @@ pub fn check_taking_back(
 }
 
 fn without_allowed(mut refusals: Vec<Refusal>, allowed: &[String]) -> Vec<Refusal> {
-    refusals.retain(|refusal| !allowed.iter().any(|code| code == refusal.code));
+    refusals.retain(|refusal| !is_lifted(&refusal.code, allowed));
     refusals
 }
 
@@ -111,7 +128,8 @@ fn stale_copies(target: &str, effects: &[Effect]) -> Option<Refusal> {
     let subjects: Vec<Address> = concerned.map(|effect| effect.address.clone()).collect();
     let number = subjects.len();
     (number > 0).then(|| Refusal {
-        code: "stale_copy",
+        code: "stale_copy".to_owned(),
+        outcome: Outcome::Refused,
         rule: "rollback",
         target: Some(target.to_owned()),
         number: number as u64,
@@ -131,7 +149,8 @@ fn expired(plan: &Plan, limits: &Limits, now: Timestamp) -> Option<Refusal> {
     let age = now.duration_since(plan.created_at).as_secs();
     let age = u64::try_from(age).unwrap_or(0);
     (age > limit.as_secs()).then(|| Refusal {
-        code: "plan_expiry",
+        code: "plan_expiry".to_owned(),
+        outcome: Outcome::Refused,
         rule: "safety.plan_expiry",
         target: None,
         number: age,
@@ -151,7 +170,8 @@ fn deletes(target: &str, effects: &[Effect], limits: &Limits) -> Option<Refusal>
     let subjects: Vec<Address> = removed.map(|effect| effect.address.clone()).collect();
     let number = subjects.len();
     (number > limit).then(|| Refusal {
-        code: "deletes",
+        code: "deletes".to_owned(),
+        outcome: Outcome::Refused,
         rule: "safety.deletes.max",
         target: Some(target.to_owned()),
         number: number as u64,
@@ -184,7 +204,8 @@ fn protected(target: &str, effects: &[Effect], limits: &Limits) -> Option<Refusa
         .collect();
     let number = subjects.len();
     (number > 0).then(|| Refusal {
-        code: "protect",
+        code: "protect".to_owned(),
+        outcome: Outcome::Refused,
         rule: "safety.protect",
         target: Some(target.to_owned()),
         number: number as u64,

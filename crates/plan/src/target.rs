@@ -43,6 +43,14 @@ pub trait Target {
         Ok(None)
     }
 
+    /// Looks whether it would refuse a change, as far as that can be known without changing anything.
+    ///
+    /// # Errors
+    /// Why it would.
+    fn check(&mut self, _: &Change<'_>) -> Result<(), ApplyError> {
+        Ok(())
+    }
+
     /// Replaces what it runs, when that is still the base of `change`. It is all or nothing, whatever the error,
     /// and giving the same change again is harmless.
     fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError>;

@@ -191,6 +191,7 @@ impl AdminSession {
         match statement {
             AdminStatement::Observe => self.observe(rows),
             AdminStatement::Apply(request) => self.apply(&request, rows),
+            AdminStatement::Check(request) => self.check(&request, rows),
             AdminStatement::Explain(explain) => self.explain(&explain, rows),
             AdminStatement::Reload => self.reload(rows),
             AdminStatement::Pause { cluster, time } => self.pause(&cluster, time, rows),
@@ -224,11 +225,24 @@ impl AdminSession {
         .send(rows)
     }
 
-    fn apply(&mut self, request: &ApplyRequest, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
-        // Statements that wait were routed by what is served now.
-        if let Some((cluster, _)) = self.shared.pauses.all().first() {
-            return Err(refusal(&ApplyError::Moving(cluster.clone())));
+    /// Statements that wait were routed by what is served now.
+    fn refuse_while_moving(&self) -> Result<(), MysqlError> {
+        match self.shared.pauses.all().first() {
+            Some((cluster, _)) => Err(refusal(&ApplyError::Moving(cluster.clone()))),
+            None => Ok(()),
         }
+    }
+
+    fn check(&self, request: &ApplyRequest, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
+        self.refuse_while_moving()?;
+        let checked = self.shared.control.check(request);
+        checked.map_err(|error| refusal(&error))?;
+        let serves = self.shared.control.snapshot().load().generation;
+        one_row(&["generation"], vec![Value::Int(serves)]).send(rows)
+    }
+
+    fn apply(&mut self, request: &ApplyRequest, rows: &mut dyn RowSink) -> Result<Answer, MysqlError> {
+        self.refuse_while_moving()?;
         let applied = self
             .shared
             .control

@@ -1,6 +1,6 @@
 //! Applying a configuration: validated whole, durable, and then served by one swap; or nothing has changed.
 
-use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, TryLockError};
 
 use arc_swap::ArcSwap;
 use shardwright_rules::Address;
@@ -8,7 +8,7 @@ use shardwright_rules::roles::SisterReports;
 
 use crate::failpoint::{FailPoint, FailPoints};
 use crate::knowledge::{Knowledge, MemoryFile};
-use crate::listeners::Listeners;
+use crate::listeners::{Listeners, Prepared};
 use crate::members::MemberRegistry;
 use crate::options::Options;
 use crate::snapshot::{BuildContext, Snapshot};
@@ -262,14 +262,50 @@ impl Control {
     /// Applies a serialized configuration of a project, if what is served is what the caller expects and no other
     /// project's.
     pub(crate) fn apply(&self, request: &ApplyRequest) -> Result<Applied, ApplyError> {
-        let expected = &request.expected;
         self.fail_points.reach(FailPoint::Received);
-        let mut store = match self.store.try_lock() {
-            Ok(store) => store,
-            Err(TryLockError::WouldBlock) => return Err(ApplyError::Contended),
-            // A panic while applying left the store as SQLite left it: the transaction is rolled back.
-            Err(TryLockError::Poisoned(poisoned)) => PoisonError::into_inner(poisoned),
+        let mut store = self.locked_store()?;
+        let (snapshot, listeners) = self.prepare(request, &store)?;
+        self.fail_points.reach(FailPoint::Validated);
+        self.fail_points.reach(FailPoint::BeforePersist);
+        // Before anything is served by it: the first server that answers must not become the writer.
+        self.knowledge.hear(&snapshot.configuration, &request.reports);
+        self.remember()?;
+        store.append(&snapshot.generation(), self.fail_points)?;
+        self.fail_points.reach(FailPoint::Persisted);
+        let applied = Applied {
+            generation: snapshot.generation,
+            fingerprint: snapshot.fingerprint.clone(),
         };
+        self.snapshot.store(Arc::new(snapshot));
+        self.listeners.publish(listeners);
+        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clear();
+        self.fail_points.reach(FailPoint::Published);
+        drop(store);
+        self.members.prune();
+        Ok(applied)
+    }
+
+    /// Whether a configuration would be refused now. What was prepared for it is let go.
+    pub(crate) fn check(&self, request: &ApplyRequest) -> Result<(), ApplyError> {
+        let store = self.locked_store()?;
+        let checked = self.prepare(request, &store).map(drop);
+        drop(store);
+        self.members.prune();
+        checked
+    }
+
+    fn locked_store(&self) -> Result<MutexGuard<'_, Store>, ApplyError> {
+        match self.store.try_lock() {
+            Ok(store) => Ok(store),
+            Err(TryLockError::WouldBlock) => Err(ApplyError::Contended),
+            // A panic while applying left the store as SQLite left it: the transaction is rolled back.
+            Err(TryLockError::Poisoned(poisoned)) => Ok(PoisonError::into_inner(poisoned)),
+        }
+    }
+
+    /// What would be served, where it can be.
+    fn prepare(&self, request: &ApplyRequest, store: &Store) -> Result<(Snapshot, Prepared), ApplyError> {
+        let expected = &request.expected;
         let served = self.snapshot.load_full();
         if served.generation != expected.generation || served.fingerprint != expected.fingerprint {
             return Err(ApplyError::Stale {
@@ -293,24 +329,7 @@ impl Control {
             .listeners
             .prepare(&snapshot.configuration)
             .map_err(ApplyError::Invalid)?;
-        self.fail_points.reach(FailPoint::Validated);
-        self.fail_points.reach(FailPoint::BeforePersist);
-        // Before anything is served by it: the first server that answers must not become the writer.
-        self.knowledge.hear(&snapshot.configuration, &request.reports);
-        self.remember()?;
-        store.append(&snapshot.generation(), self.fail_points)?;
-        self.fail_points.reach(FailPoint::Persisted);
-        let applied = Applied {
-            generation: snapshot.generation,
-            fingerprint: snapshot.fingerprint.clone(),
-        };
-        self.snapshot.store(Arc::new(snapshot));
-        self.listeners.publish(listeners);
-        self.damage.lock().unwrap_or_else(PoisonError::into_inner).clear();
-        self.fail_points.reach(FailPoint::Published);
-        drop(store);
-        self.members.prune();
-        Ok(applied)
+        Ok((snapshot, listeners))
     }
 }
 

@@ -1,8 +1,9 @@
 //! Admin ports: where they are, and how they are connected to.
 
 use std::path::Path;
+use std::sync::mpsc::channel;
 use std::time::Duration;
-use std::{fmt, io};
+use std::{fmt, io, thread};
 
 use mysql::{Conn, DriverError, OptsBuilder, SslOpts};
 use shardwright_secrets::Secret;
@@ -58,7 +59,7 @@ impl fmt::Display for AdminAddress {
 /// How long the parts of an exchange may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Timeouts {
-    /// Until a connection stands.
+    /// Until a connection stands, with its login.
     pub connect: Duration,
     /// Until the next bytes of an answer: validating and storing a large configuration comes before its first one.
     pub answer: Duration,
@@ -67,7 +68,7 @@ pub struct Timeouts {
 impl Default for Timeouts {
     fn default() -> Self {
         Self {
-            connect: Duration::from_secs(5),
+            connect: Duration::from_secs(10),
             answer: Duration::from_secs(60),
         }
     }
@@ -97,7 +98,49 @@ pub(crate) fn open(
         AdminAddress::Tcp { host, port } => options.ip_or_hostname(Some(host.as_str())).tcp_port(*port),
         AdminAddress::Unix(path) => options.socket(Some(path.as_str())),
     };
-    Conn::new(options)
+    // The driver waits for a greeting as long as for an answer. A thread that is left behind ends with that time, or with us.
+    let (sender, receiver) = channel();
+    thread::spawn(move || sender.send(Conn::new(options)));
+    receiver
+        .recv_timeout(timeouts.connect)
+        .unwrap_or_else(|_| Err(mysql::Error::IoError(io::ErrorKind::TimedOut.into())))
+        .map_err(|error| {
+            if is_timeout(&error) {
+                silent(timeouts.connect.min(timeouts.answer))
+            } else {
+                error
+            }
+        })
+}
+
+/// The error of a port that has not answered within a time.
+fn silent(limit: Duration) -> mysql::Error {
+    let message = format!("it does not answer within {} s", limit.as_secs_f64());
+    mysql::Error::IoError(io::Error::new(io::ErrorKind::Other, message))
+}
+
+/// What went wrong, with the time that an answer may take.
+pub(crate) fn reason_within(error: &mysql::Error, limit: Duration) -> String {
+    if is_timeout(error) {
+        reason(&silent(limit))
+    } else {
+        reason(error)
+    }
+}
+
+fn is_timeout(error: &mysql::Error) -> bool {
+    let of_driver = match error {
+        mysql::Error::DriverError(DriverError::ConnectTimeout | DriverError::Timeout) => true,
+        mysql::Error::DriverError(DriverError::CouldNotConnect(Some((_, _, kind)))) => {
+            *kind == io::ErrorKind::TimedOut
+        }
+        _ => false,
+    };
+    of_driver
+        || matches!(
+            cause(error),
+            Some(io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut)
+        )
 }
 
 /// Whether nothing listens there.
@@ -120,21 +163,30 @@ pub(crate) fn reason(error: &mysql::Error) -> String {
                 printable(&error.state)
             )
         }
-        mysql::Error::IoError(error) => printable(&error.to_string()),
         mysql::Error::DriverError(error) => driver_reason(error),
         other => match cause(other) {
-            Some(io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => "no answer in time".to_owned(),
+            Some(io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                "it does not answer in time".to_owned()
+            }
             Some(
                 io::ErrorKind::UnexpectedEof | io::ErrorKind::ConnectionReset | io::ErrorKind::BrokenPipe,
             ) => "the connection has ended".to_owned(),
-            _ => printable(&other.to_string()),
+            _ => match other {
+                mysql::Error::IoError(error) => printable(&error.to_string()),
+                _ => printable(&other.to_string()),
+            },
         },
     }
 }
 
 /// What the system says, where the driver has wrapped it.
 fn cause(error: &mysql::Error) -> Option<io::ErrorKind> {
-    let mut next: Option<&dyn std::error::Error> = Some(error);
+    let mut next: Option<&dyn std::error::Error> = Some(match error {
+        // The driver's error does not name these as its source.
+        mysql::Error::IoError(error) => error,
+        mysql::Error::CodecError(error) => error,
+        other => other,
+    });
     while let Some(error) = next {
         if let Some(error) = error.downcast_ref::<io::Error>() {
             return Some(error.kind());
@@ -147,10 +199,10 @@ fn cause(error: &mysql::Error) -> Option<io::ErrorKind> {
 /// The driver's own errors without the names of their types.
 fn driver_reason(error: &DriverError) -> String {
     match error {
-        DriverError::ConnectTimeout | DriverError::Timeout => "no answer in time".to_owned(),
+        DriverError::ConnectTimeout | DriverError::Timeout => "it does not answer in time".to_owned(),
         DriverError::CouldNotConnect(Some((_, description, kind))) => match kind {
             io::ErrorKind::ConnectionRefused => "connection refused: nothing listens there".to_owned(),
-            io::ErrorKind::TimedOut => "no answer in time".to_owned(),
+            io::ErrorKind::TimedOut => "it does not answer in time".to_owned(),
             _ => printable(description),
         },
         DriverError::CouldNotConnect(None) => "no such host".to_owned(),

@@ -10,7 +10,9 @@ use shardwright_rules::{Address, Configuration, FORMAT_VERSION, ServerLimit};
 
 use shardwright_secrets::Secret;
 
-use crate::admin::{AdminAddress, MAX_PACKET_BYTES, Timeouts, open, printable, quoted, reason};
+use crate::admin::{
+    AdminAddress, MAX_PACKET_BYTES, Timeouts, open, printable, quoted, reason, reason_within,
+};
 
 /// Columns that proxies of earlier versions do not have: the project of a proxy, and what its servers have said.
 const OWNER: &str = "project";
@@ -94,6 +96,23 @@ impl BundledTarget {
         })
     }
 
+    /// The statement that applies a change, or asks whether it could be.
+    fn statement(&self, verb: &str, change: &Change<'_>) -> Result<String, ApplyError> {
+        let statement = apply_statement(verb, change.plan, &self.reports, &change.desired.to_json());
+        if statement.len() >= MAX_PACKET_BYTES {
+            let reason = format!(
+                "the configuration has {} bytes, too many to send",
+                statement.len()
+            );
+            return Err(ApplyError::NotSent(self.error(&reason)));
+        }
+        Ok(statement)
+    }
+
+    fn reason(&self, error: &mysql::Error) -> String {
+        reason_within(error, self.timeouts.answer)
+    }
+
     fn server_limits(&self, row: &mut Row) -> Result<Vec<ServerLimit>, TargetError> {
         if !has_column(row, SERVER_LIMITS) {
             return Ok(Vec::new());
@@ -129,7 +148,7 @@ impl Target for BundledTarget {
         let mut connection = self.connect()?;
         let row: Option<Row> = connection
             .query_first("SHARDWRIGHT OBSERVE")
-            .map_err(|error| self.error(&format!("cannot be observed: {}", reason(&error))))?;
+            .map_err(|error| self.error(&format!("cannot be observed: {}", self.reason(&error))))?;
         let Some(mut row) = row else {
             return Err(self.error("cannot be observed: it answered without a row"));
         };
@@ -141,15 +160,22 @@ impl Target for BundledTarget {
         })
     }
 
-    fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError> {
-        let statement = apply_statement(change.plan, &self.reports, &change.desired.to_json());
-        if statement.len() >= MAX_PACKET_BYTES {
-            let reason = format!(
-                "the configuration has {} bytes, too many to send",
-                statement.len()
-            );
-            return Err(ApplyError::NotSent(self.error(&reason)));
+    fn check(&mut self, change: &Change<'_>) -> Result<(), ApplyError> {
+        let statement = self.statement("CHECK", change)?;
+        let mut connection = self.connect().map_err(ApplyError::NotSent)?;
+        match connection.query_drop(statement) {
+            Ok(()) => Ok(()),
+            Err(mysql::Error::MySqlError(error)) => match server_error(&error.message) {
+                // A proxy of an earlier version does not know the statement: it is asked when it is applied to.
+                ApplyError::Failed(_) => Ok(()),
+                refusal => Err(refusal),
+            },
+            Err(error) => Err(ApplyError::NotSent(self.error(&self.reason(&error)))),
         }
+    }
+
+    fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError> {
+        let statement = self.statement("APPLY", change)?;
         let mut connection = self.connect().map_err(ApplyError::NotSent)?;
         match connection.query_first::<(u64, String), _>(statement) {
             Ok(Some((generation, fingerprint))) => Ok(Applied {
@@ -159,7 +185,7 @@ impl Target for BundledTarget {
             }),
             Ok(None) => Err(ApplyError::Lost(self.error("it answered without a row"))),
             Err(mysql::Error::MySqlError(error)) => Err(server_error(&error.message)),
-            Err(error) => Err(ApplyError::Lost(self.error(&reason(&error)))),
+            Err(error) => Err(ApplyError::Lost(self.error(&self.reason(&error)))),
         }
     }
 }
@@ -200,7 +226,7 @@ fn observed(base: Base, json: &str) -> Result<Observed, String> {
     })
 }
 
-fn apply_statement(plan: &TargetPlan, reports: &SisterReports, json: &str) -> String {
+fn apply_statement(verb: &str, plan: &TargetPlan, reports: &SisterReports, json: &str) -> String {
     let named = |word: &str, name: Option<&String>| {
         name.map_or_else(String::new, |name| format!(" {word} {}", quoted(name)))
     };
@@ -210,7 +236,7 @@ fn apply_statement(plan: &TargetPlan, reports: &SisterReports, json: &str) -> St
         serde_json::to_string(reports).expect("addresses and names are strings, so JSON can hold them")
     });
     format!(
-        "SHARDWRIGHT APPLY EXPECT {} {}{}{}{} AS {}",
+        "SHARDWRIGHT {verb} EXPECT {} {}{}{}{} AS {}",
         plan.base.generation,
         quoted(&plan.base.fingerprint),
         named("OWNER", former.filter(|_| plan.base.project != plan.project)),
@@ -295,7 +321,10 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let address = local(&listener);
         let error = target(address.clone()).observe().unwrap_err();
-        assert!(error.reason.starts_with("cannot connect: "), "{error}");
+        assert_eq!(
+            error.reason, "cannot connect: it does not answer within 0.2 s",
+            "{error}"
+        );
     }
 
     #[test]
@@ -335,7 +364,7 @@ mod tests {
             };
             let desired = Configuration::empty(EngineId::Bundled);
             let plan = TargetPlan::new("local", &observed, &desired, Vec::new()).for_project(project);
-            apply_statement(&plan, reports, r#"{"error_msg":"don't \"\\ '"}"#)
+            apply_statement("APPLY", &plan, reports, r#"{"error_msg":"don't \"\\ '"}"#)
         };
         let statement = |former, project| statement_with(former, project, &SisterReports::new());
         let all = [

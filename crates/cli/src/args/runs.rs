@@ -1,5 +1,7 @@
 //! The command lines about what targets run, and what was applied to them.
 
+use std::path::PathBuf;
+
 use clap::{Args as ClapArgs, Subcommand};
 
 use super::Selection;
@@ -88,4 +90,14 @@ pub(crate) struct LockBreak {
     /// Breaks it without asking
     #[arg(long)]
     pub(crate) auto_approve: bool,
+}
+
+/// Shows a saved plan
+#[derive(Debug, ClapArgs)]
+#[command(
+    after_help = "Examples:\n  shardwright show change.plan\n  shardwright show change.plan --format markdown"
+)]
+pub(crate) struct Show {
+    /// The plan's file
+    pub(crate) plan: PathBuf,
 }

@@ -7,15 +7,16 @@ use std::time::Duration;
 
 use shardwright_plan::render::SHOWN_DIGEST;
 use shardwright_plan::safety::{self, Refusal};
-use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan};
+use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan, apply_all, conclusion, nothing_begun};
 use shardwright_targets::proxysql::Way;
 
 use crate::args::{Apply, Format, Global};
 use crate::clock;
+use crate::codes;
 use crate::commands::plan;
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
-use crate::live::{self, Live, LockUse};
+use crate::live::{self, Live, LockUse, side_by_side};
 use crate::meaning;
 use crate::project::{self, Opened};
 use crate::ui::Ui;
@@ -24,7 +25,7 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     if let Some(run) = &args.resume {
         return resume(run, global, ui);
     }
-    let allowed = allowances(&args.allow)?;
+    let allowed = allowances(&args.allow, &safety::LIMITS)?;
     let saved = args.plan.as_deref().map(saved).transpose()?;
     let opened = match &saved {
         Some(plan) => project::open(&in_environment_of(plan, global)?, ui)?,
@@ -50,7 +51,7 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     if let Some(expected) = &args.expect_effects {
         expect(&plan, expected)?;
     }
-    refuse_unsafe(&plan, &opened, &allowed)?;
+    refuse_unsafe(&plan, &opened, &lifted_by(args, &allowed))?;
     // Whoever names the effects has seen them.
     let is_approved = args.auto_approve || args.expect_effects.is_some();
     if args.plan.is_none() && plan.has_changes() && !is_approved {
@@ -65,14 +66,55 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
         live.keep_runs(&opened)?;
         live.drain(Duration::from_secs(args.drain));
     }
-    if live.len() > 1 {
-        live::leave_out_unreachable(&mut live, &opened, ui)?;
-    }
-    live::tell_writers(&plan, &mut live, &opened, ui);
-    let reports = apply(&plan, &mut live, ui);
+    let reports = match check(&plan, &mut live, &opened, &allowed, ui)? {
+        Some(refused) => refused,
+        None => {
+            live::tell_writers(&plan, &mut live, &opened, ui);
+            apply(&plan, &mut live, &allowed, ui)
+        }
+    };
     present(&reports, ui)?;
-    let outcomes: Vec<Outcome> = reports.iter().map(|report| report.outcome).collect();
-    Ok(exit(Outcome::exit_code_of_all(&outcomes)))
+    if let Some(conclusion) = conclusion(&reports).filter(|_| ui.format() != Format::Json) {
+        ui.data(&format!("{conclusion}\n"))?;
+    }
+    Ok(exit(ApplyReport::exit_code_of_all(&reports)))
+}
+
+/// Checks every target before one is changed: the reports of an apply that must not begin. Targets that cannot be reached are left
+/// out if the project says so.
+fn check(
+    plan: &Plan,
+    live: &mut Vec<Live>,
+    opened: &Opened,
+    allowed: &[String],
+    ui: &Ui,
+) -> Result<Option<Vec<ApplyReport>>, CommandError> {
+    // One target is checked as it is applied to.
+    if live.len() < 2 {
+        return Ok(None);
+    }
+    let mut checks = side_by_side(live.iter_mut(), |live| {
+        let report = shardwright_plan::check(plan, live.target(), allowed);
+        (live.name().to_owned(), report)
+    });
+    let is_away = |report: &ApplyReport| report.outcome == Outcome::NotSent && report.before.is_none();
+    let reports = checks.iter().filter_map(|(_, report)| report.as_ref());
+    let away: Vec<ApplyReport> = reports.filter(|report| is_away(report)).cloned().collect();
+    let skips = opened.project.file.safety.skip_unreachable && away.len() < live.len();
+    if !away.is_empty() && !skips {
+        let reasons: Vec<&str> = away.iter().map(|report| report.message.as_str()).collect();
+        let message = format!("{}; nothing was changed", reasons.join("; "));
+        return Err(CommandError::failed(message)
+            .hint("safety.unreachable: skip in shardwright.yaml leaves out targets that cannot be reached"));
+    }
+    for report in &away {
+        live::warn_left_out(&report.message, ui);
+    }
+    let is_left_out = |name: &str| away.iter().any(|report| report.target == name);
+    live.retain(|live| !is_left_out(live.name()));
+    checks.retain(|(name, _)| !is_left_out(name));
+    let is_ready = checks.iter().all(|(_, report)| report.is_none());
+    Ok((!is_ready).then(|| nothing_begun(plan, checks)))
 }
 
 /// Finishes a run that was cut off.
@@ -82,7 +124,7 @@ fn resume(name: &str, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     ui.status(&format!("finishing run {name} on {}", run.record.target));
     let report = target.finish(name, Way::Forward);
     present(std::slice::from_ref(&report), ui)?;
-    Ok(exit(report.outcome.exit_code()))
+    Ok(exit(report.exit_code()))
 }
 
 /// A plan with other effects than those that were reviewed is not applied.
@@ -99,15 +141,49 @@ fn expect(plan: &Plan, expected: &str) -> Result<(), CommandError> {
     Err(CommandError::new(Exit::Stale, message).hint("review the new plan: shardwright plan"))
 }
 
-/// The codes of `--allow CODE=REASON`; a reason is required.
-pub(crate) fn allowances(allow: &[String]) -> Result<Vec<String>, CommandError> {
+/// The codes of `--allow CODE=REASON`: those of `limits`, and of errors that a reason lifts. A reason is required.
+pub(crate) fn allowances(allow: &[String], limits: &[&str]) -> Result<Vec<String>, CommandError> {
     let code =
         |text: &String| match text.split_once('=') {
-            Some((code, reason)) if !code.is_empty() && !reason.trim().is_empty() => Ok(code.to_owned()),
+            Some((code, reason)) if !code.is_empty() && !reason.trim().is_empty() => {
+                check_allowance(code, limits).map(|()| code.to_owned())
+            }
             _ => Err(CommandError::usage(format!("--allow {text} has no reason"))
                 .hint("write --allow CODE=REASON")),
         };
     allow.iter().map(code).collect()
+}
+
+fn check_allowance(code: &str, limits: &[&str]) -> Result<(), CommandError> {
+    if limits.contains(&code) {
+        return Ok(());
+    }
+    // Plans have findings, and taking a run back has none.
+    let has_findings = limits.contains(&"plan_expiry");
+    if !has_findings || !codes::is_of_plans(code) {
+        let findings = if has_findings {
+            ", or the code of an error of the plan"
+        } else {
+            ""
+        };
+        return Err(
+            CommandError::usage(format!("--allow {code}: there is nothing of this name to allow"))
+                .hint(format!("it can be {}{findings}", limits.join(", "))),
+        );
+    }
+    if !safety::is_liftable(code) {
+        return Err(
+            CommandError::usage(format!("--allow {code}: no reason lifts this error"))
+                .hint(format!("shardwright explain {code} says what to do")),
+        );
+    }
+    Ok(())
+}
+
+/// The codes that do not refuse the plan: prepared statements are waited for where there is time to.
+fn lifted_by(args: &Apply, allowed: &[String]) -> Vec<String> {
+    let waited_for = (args.drain > 0).then(|| shardwright_plan::codes::PREPARED.to_owned());
+    allowed.iter().cloned().chain(waited_for).collect()
 }
 
 fn saved(path: &Path) -> Result<Plan, CommandError> {
@@ -150,14 +226,20 @@ fn refuse_unsafe(plan: &Plan, opened: &Opened, allowed: &[String]) -> Result<(),
 
 /// Limits that are broken and that nobody has lifted end the command.
 pub(crate) fn refuse(refusals: &[Refusal]) -> Result<(), CommandError> {
-    if refusals.is_empty() {
+    let Some(exit) = refused(refusals) else {
         return Ok(());
-    }
+    };
     let lines: Vec<String> = refusals.iter().map(ToString::to_string).collect();
     Err(CommandError::new(
-        Exit::Refused,
+        exit,
         format!("refused; nothing was changed\n  {}", lines.join("\n  ")),
     ))
+}
+
+/// The exit code of a command that is refused for these; `None` where there is none.
+pub(crate) fn refused(refusals: &[Refusal]) -> Option<Exit> {
+    let exits = refusals.iter().map(|refusal| exit(refusal.outcome.exit_code()));
+    exits.min()
 }
 
 /// Asks the user; without an answer nothing is done. `needs` says why it is asked, where nobody can be.
@@ -185,13 +267,11 @@ pub(crate) fn approve(ui: &Ui, question: &str, needs: &str) -> Result<(), Comman
     Err(refused("not approved"))
 }
 
-fn apply(plan: &Plan, live: &mut [Live], ui: &Ui) -> Vec<ApplyReport> {
-    let mut reports = Vec::with_capacity(live.len());
-    for live in live {
-        ui.status(&format!("applying {} to {}", plan.short_id(), live.name()));
-        reports.push(shardwright_plan::apply(plan, live.target()));
-    }
-    reports
+fn apply(plan: &Plan, live: &mut [Live], allowed: &[String], ui: &Ui) -> Vec<ApplyReport> {
+    let targets = live.iter_mut().map(Live::target);
+    apply_all(plan, targets, allowed, &mut |target| {
+        ui.status(&format!("applying {} to {target}", plan.short_id()));
+    })
 }
 
 pub(crate) fn present(reports: &[ApplyReport], ui: &Ui) -> Result<(), CommandError> {
@@ -206,7 +286,7 @@ pub(crate) fn present(reports: &[ApplyReport], ui: &Ui) -> Result<(), CommandErr
                 .as_ref()
                 .map(|address| format!("{address}: "))
                 .unwrap_or_default();
-            ui.message(&format!("  {address}{}", problem.reason));
+            ui.data(&format!("  {address}{}\n", problem.reason))?;
         }
     }
     Ok(())

@@ -17,6 +17,18 @@ pub(crate) fn run(args: &Diff, global: &Global, ui: &Ui) -> Result<Exit, Command
     let plan =
         meaning::plan(&opened, &mut live, ui, LockUse::Ignore, Foreign::Compare)?.with_moves(Vec::new());
     plan::present(&plan, Some(&opened), &[], ui)?;
+    // Of a target that cannot be read nobody knows what differs, whatever an apply does with it.
+    if !plan.unreachable.is_empty() {
+        let names: Vec<&str> = plan
+            .unreachable
+            .iter()
+            .map(|target| target.name.as_str())
+            .collect();
+        return Err(CommandError::failed(format!(
+            "{} cannot be read, and was not compared",
+            names.join(", ")
+        )));
+    }
     Ok(if plan.has_changes() {
         Exit::Changes
     } else {

@@ -5,6 +5,7 @@ use shardwright_plan::{Plan, safety};
 
 use crate::args::{self, Format, Global};
 use crate::clock;
+use crate::commands::apply::{allowances, refused};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::replace_file;
@@ -14,6 +15,7 @@ use crate::project::{self, Opened};
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    let allowed = allowances(&args.allow, &safety::LIMITS)?;
     let opened = project::open(global, ui)?;
     project::show(&opened.problems, &opened.sources, ui);
     let mut live = live::targets(&opened, &args.selection)?;
@@ -25,7 +27,7 @@ pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, C
         live.take_staged(args.staged.way());
     }
     let plan = meaning::plan(&opened, &mut live, ui, lock, args.ownership.foreign())?;
-    present(&plan, Some(&opened), &[], ui)?;
+    present(&plan, Some(&opened), &allowed, ui)?;
     if let Some(path) = &args.output {
         replace_file(path, plan.to_json().as_bytes())?;
         ui.status(&format!(
@@ -34,11 +36,23 @@ pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, C
             path.display()
         ));
     }
+    refuse_errors(&plan, &allowed)?;
     Ok(if args.detailed_exitcode && plan.has_changes() {
         Exit::Changes
     } else {
         Exit::Done
     })
+}
+
+/// Errors that nobody has lifted end the command, once the plan is shown and saved: what they are stands in it.
+fn refuse_errors(plan: &Plan, allowed: &[String]) -> Result<(), CommandError> {
+    let refusals = safety::errors(plan, allowed);
+    let Some(exit) = refused(&refusals) else {
+        return Ok(());
+    };
+    let codes: Vec<&str> = refusals.iter().map(|refusal| refusal.code.as_str()).collect();
+    let message = format!("an apply of this plan is refused: {}", codes.join(", "));
+    Err(CommandError::new(exit, message).hint(format!("shardwright explain {} says more", codes[0])))
 }
 
 /// Writes a plan in the format that was asked for; with the project, objects carry their file and line, and the limits that are

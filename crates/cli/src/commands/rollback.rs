@@ -12,7 +12,7 @@ use crate::project;
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &Rollback, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
-    let allowed = allowances(&args.allow)?;
+    let allowed = allowances(&args.allow, &safety::LIMITS_OF_TAKING_BACK)?;
     let opened = project::open(global, ui)?;
     let (run, mut target) = live::run(&opened, &args.run)?;
     if run.is_open() {
@@ -38,5 +38,5 @@ pub(crate) fn run(args: &Rollback, global: &Global, ui: &Ui) -> Result<Exit, Com
 
 fn end(report: &ApplyReport, ui: &Ui) -> Result<Exit, CommandError> {
     present(std::slice::from_ref(report), ui)?;
-    Ok(exit(report.outcome.exit_code()))
+    Ok(exit(report.exit_code()))
 }

@@ -8,7 +8,7 @@ use shardwright_targets::proxysql::Status;
 use crate::args::{self, Format, Global};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::live::{self, Live, Proxy, unreachable};
+use crate::live::{self, Live, Proxy};
 use crate::project;
 use crate::ui::Ui;
 
@@ -65,12 +65,10 @@ pub(crate) fn run(args: &args::Status, global: &Global, ui: &Ui) -> Result<Exit,
         Format::Json => ui.json(&json!({ "targets": all }))?,
         Format::Human | Format::Markdown => ui.data(&text)?,
     }
-    // The others are shown in any case.
-    if let Some(first) = away
-        .first()
-        .filter(|_| !opened.project.file.safety.skip_unreachable)
-    {
-        return Err(unreachable(first));
+    // The others are shown in any case. Nobody knows whether these are well, whatever an apply does with them.
+    if !away.is_empty() {
+        let reasons: Vec<String> = away.iter().map(ToString::to_string).collect();
+        return Err(CommandError::failed(reasons.join("; ")));
     }
     Ok(match args.detailed_exitcode && !is_well {
         true => Exit::Changes,

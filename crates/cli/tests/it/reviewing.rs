@@ -181,9 +181,13 @@ fn a_target_that_is_away_fails_everything_or_is_left_out_and_named() {
     assert!(plan.stderr.contains("safety.unreachable: skip"), "{plan:?}");
     assert_eq!(rig.json(&["plan"])["unreachable"][0]["name"], "px2");
     rig.ends(0, &["apply", "--auto-approve"]);
-    let drift = rig.ends(0, &["drift"]);
-    assert!(drift.ends_with("no drift; px2 cannot be read\n"), "{drift}");
-    rig.ends(0, &["status"]);
+    let drift = rig.ends(1, &["drift"]);
+    assert!(
+        drift.ends_with("no drift on 1 of 2 targets; px2 cannot be read\n"),
+        "{drift}"
+    );
+    rig.ends(1, &["status"]);
+    rig.ends(1, &["diff"]);
 }
 
 #[test]

@@ -99,7 +99,7 @@ fn a_rejected_configuration_changes_nothing() {
         .environment
         .run(world.with_variables(&["apply", "--auto-approve"]))
         .unwrap();
-    assert_eq!(output.code(), Some(6), "{}{}", output.stdout, output.stderr);
+    assert_eq!(output.code(), Some(1), "{}{}", output.stdout, output.stderr);
     let said = format!("{}{}", output.stdout, output.stderr);
     assert!(
         said.contains("users.geo") && said.contains("NOT_SET_ANYWHERE"),

@@ -41,9 +41,10 @@ pub(super) fn hazards<'a>(group: &Group<'a>) -> (Vec<Shown<'a>>, Option<String>)
             true => String::new(),
             false => format!(" (on {})", names.join(", ")),
         };
+        let live = if hazard.is_live { " (live already)" } else { "" };
         Shown {
             hazard,
-            text: format!("{}{}{on}", about.unwrap_or_default(), hazard.message),
+            text: format!("{}{}{live}{on}", about.unwrap_or_default(), hazard.message),
         }
     });
     let standing: Vec<&Hazard> = standing.into_iter().map(|(hazard, _)| hazard).collect();

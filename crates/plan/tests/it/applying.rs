@@ -152,7 +152,7 @@ fn said(report: &ApplyReport) -> String {
     let mut lines = vec![format!(
         "{:?} (exit {}), {} to {}: {}",
         report.outcome,
-        report.outcome.exit_code(),
+        report.exit_code(),
         generation(&report.before),
         generation(&report.after),
         report.message
@@ -238,7 +238,7 @@ fn refusals() {
         reason: "no such cluster: shop-20".into(),
     };
     assert_snapshot!(refused(invalid), @r#"
-    Rejected (exit 6), 12 to 12: the target rejects the configuration: no such cluster: shop-20
+    Rejected (exit 1), 12 to 12: the target rejects the configuration: no such cluster: shop-20
     Problem { address: Some("shard_maps.tenants"), reason: "no such cluster: shop-20" }
     "#);
     assert_snapshot!(refused(ApplyError::Failed("disk full".into())), @"Restored (exit 6), 12 to 12: the target failed: disk full");
@@ -248,7 +248,7 @@ fn refusals() {
 #[test]
 fn a_lost_answer_is_looked_for() {
     assert_snapshot!(ending(vec![Event::ApplyInSilence]), @"Applied (exit 0), 12 to 13: the plan is live, but no answer came: target local at 127.0.0.1:6032: connection reset");
-    assert_snapshot!(ending(vec![Event::LoseToAnother]), @"Contended (exit 5), 12 to 13: another change is live; it is unknown whether this one was live in between: target local at 127.0.0.1:6032: connection reset");
+    assert_snapshot!(ending(vec![Event::LoseToAnother]), @"Contended (exit 7), 12 to 13: another change is live; it is unknown whether this one was live in between: target local at 127.0.0.1:6032: connection reset");
 }
 
 #[test]
@@ -256,7 +256,7 @@ fn a_lost_request_is_sent_again() {
     assert_snapshot!(ending(vec![Event::Lose, Event::Apply]), @"Applied (exit 0), 12 to 13: generation 13 is live");
     assert_snapshot!(ending(vec![Event::Lose, Event::ApplyInSilence]), @"Applied (exit 0), 12 to 13: the plan is live, but no answer came: target local at 127.0.0.1:6032: connection reset");
     assert_snapshot!(ending(vec![Event::Lose, Event::Lose]), @"Mixed (exit 7), 12 to 12: no answer came 2 times and the base is still live; the change may still arrive, so observe again: target local at 127.0.0.1:6032: connection reset");
-    assert_snapshot!(ending(vec![Event::Lose, Event::Refuse(ApplyError::Contended("busy".into()))]), @"Contended (exit 5), 12 to 12: another change is being made: busy");
+    assert_snapshot!(ending(vec![Event::Lose, Event::Refuse(ApplyError::Contended("busy".into()))]), @"Mixed (exit 7), 12 to 12: no answer came and the base is still live; the change may still arrive, so observe again: another change is being made: busy");
 }
 
 #[test]
@@ -271,7 +271,7 @@ fn a_request_that_arrives_late_is_not_applied_twice() {
 fn a_target_that_dies() {
     let dies = |event| ending(vec![Event::Die(Box::new(event))]);
     assert_snapshot!(dies(Event::Lose), @"Mixed (exit 7), 12 to ?: it is unknown what the target runs: target local at 127.0.0.1:6032: connection reset; then: target local at 127.0.0.1:6032: connection refused");
-    assert_snapshot!(dies(Event::Apply), @"Unverified (exit 1), 12 to ?: generation 13 was acknowledged but cannot be read back: target local at 127.0.0.1:6032: connection refused");
+    assert_snapshot!(dies(Event::Apply), @"Unverified (exit 7), 12 to ?: generation 13 was acknowledged but cannot be read back: target local at 127.0.0.1:6032: connection refused");
     assert_snapshot!(dies(Event::Refuse(ApplyError::Failed("disk full".into()))), @"Mixed (exit 7), 12 to ?: it is unknown what the target runs: the target failed: disk full; then: target local at 127.0.0.1:6032: connection refused");
 }
 
@@ -289,5 +289,5 @@ fn a_target_that_does_not_do_what_it_says() {
     Problem { address: Some("query_rules.legacy.rules[0]"), reason: "is still there" }
     "#);
     assert_snapshot!(ending(vec![Event::ApplyAndComplain]), @"Applied (exit 0), 12 to 13: the plan is live, although the target reported: the target failed: cannot write the log");
-    assert_snapshot!(ending(vec![Event::ApplyThenAnother]), @"Contended (exit 5), 12 to 14: generation 13 was applied, and another change has made it 14 since");
+    assert_snapshot!(ending(vec![Event::ApplyThenAnother]), @"Contended (exit 7), 12 to 14: generation 13 was applied, and another change has made it 14 since");
 }

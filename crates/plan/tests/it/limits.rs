@@ -1,8 +1,8 @@
 //! The limits of the project file.
 
 use insta::assert_snapshot;
-use shardwright_plan::safety::{Limits, check, check_taking_back};
-use shardwright_plan::{Action, Effect, Facts, Plan, RowChange, RowKey, Timestamp};
+use shardwright_plan::safety::{Limits, check, check_taking_back, errors};
+use shardwright_plan::{Action, Effect, Facts, Hazard, Plan, RowChange, RowKey, Severity, Timestamp};
 use shardwright_rules::*;
 
 use crate::fixtures::*;
@@ -152,9 +152,83 @@ fn taking_back_does_not_give_writes_to_servers_that_have_not_followed() {
         protect: vec!["clusters.a".into()],
         ..none
     };
-    let codes: Vec<&str> = check_taking_back("px1", &effects, &protected, &[])
-        .iter()
+    let codes: Vec<String> = check_taking_back("px1", &effects, &protected, &[])
+        .into_iter()
         .map(|refusal| refusal.code)
         .collect();
     assert_eq!(codes, ["protect", "stale_copy"]);
+}
+
+fn hazard(code: &str, severity: Severity, address: &str) -> Hazard {
+    Hazard {
+        code: code.into(),
+        severity,
+        message: "is wrong".into(),
+        address: Some(address.into()),
+        is_live: false,
+    }
+}
+
+/// A change of two targets, with these hazards on the first and on the second.
+fn with_hazards(first: Vec<Hazard>, second: Vec<Hazard>) -> Plan {
+    let mut plan = plan_for(&["p1", "p2"], &running(12, &bundled()), &{
+        let mut desired = bundled();
+        map_of(&mut desired).shards.clear();
+        desired
+    });
+    plan.targets[0].hazards = first;
+    plan.targets[1].hazards = second;
+    plan
+}
+
+#[test]
+fn errors_refuse_until_a_reason_is_given_for_them() {
+    let wrong = |address| hazard("SW401", Severity::Error, address);
+    let plan = with_hazards(vec![wrong("users.a")], vec![wrong("users.a")]);
+    let none = Limits::default();
+    assert_snapshot!(refusals(&plan, &none, &[]), @"SW401: users.a: is wrong; mend it, or allow it with --allow SW401=REASON");
+    assert_eq!(refusals(&plan, &none, &["SW401"]), "");
+    assert_ne!(refusals(&plan, &none, &["SW402", "deletes", "protect"]), "");
+    let several = with_hazards(
+        Vec::new(),
+        vec![
+            wrong("users.a"),
+            hazard("SW836", Severity::Error, "clusters.b"),
+            wrong("users.c"),
+        ],
+    );
+    assert_snapshot!(refusals(&several, &none, &[]), @r"
+    SW401: 2 errors, the first: users.a: is wrong (on p2); mend it, or allow it with --allow SW401=REASON
+    SW836: clusters.b: is wrong (on p2); mend it, or allow it with --allow SW836=REASON
+    ");
+    let warnings = with_hazards(vec![hazard("SW401", Severity::Warning, "users.a")], Vec::new());
+    assert_eq!(refusals(&warnings, &none, &[]), "");
+}
+
+#[test]
+fn no_reason_lifts_what_a_target_cannot_do() {
+    for code in ["SW245", "SW830", "SW832", "SW833", "SW834", "SW837"] {
+        let plan = with_hazards(vec![hazard(code, Severity::Error, "users.a")], Vec::new());
+        assert_ne!(refusals(&plan, &Limits::default(), &[code]), "", "{code}");
+        let of_the_moment = ["SW830", "SW837"].contains(&code);
+        let exits: Vec<u8> = errors(&plan, &[])
+            .iter()
+            .map(|refusal| refusal.outcome.exit_code())
+            .collect();
+        assert_eq!(exits, [if of_the_moment { 5 } else { 4 }], "{code}");
+    }
+}
+
+#[test]
+fn errors_that_a_target_has_already_do_not_refuse() {
+    let mut old = hazard("SW401", Severity::Error, "users.a");
+    old.is_live = true;
+    assert_eq!(
+        refusals(&with_hazards(vec![old], Vec::new()), &Limits::default(), &[]),
+        ""
+    );
+    // Nor does one where nothing changes.
+    let mut unchanged = plan_for(&["p1"], &running(12, &bundled()), &bundled());
+    unchanged.targets[0].hazards = vec![hazard("SW401", Severity::Error, "users.a")];
+    assert_eq!(refusals(&unchanged, &Limits::default(), &[]), "");
 }

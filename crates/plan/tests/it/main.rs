@@ -8,6 +8,7 @@ mod capacity;
 mod comments;
 mod diffs;
 mod fixtures;
+mod fleets;
 mod folding;
 mod laws;
 mod limits;

@@ -21,6 +21,7 @@ fn fleet() -> Plan {
         severity: Severity::Warning,
         message: "rules are ignored inside a transaction".into(),
         address: Some("shard_maps.tenants".into()),
+        is_live: false,
     };
     let (bundled_desired, proxysql_desired) = (Arc::new(bundled_desired), Arc::new(proxysql_desired));
     let mut part = TargetPlan::new("px-a1", &running(12, &bundled()), &bundled_desired, Vec::new());
@@ -90,6 +91,7 @@ fn warnings_about_what_stays_as_it_is_are_counted() {
         severity: Severity::Warning,
         message: "careful".into(),
         address: Some(address.into()),
+        is_live: false,
     };
     let warned = |part: TargetPlan| {
         part.warned_of(vec![

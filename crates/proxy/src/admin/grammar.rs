@@ -19,6 +19,8 @@ pub(super) enum AdminStatement {
     Observe,
     /// `SHARDWRIGHT APPLY EXPECT generation 'fingerprint' [OWNER 'former'] [PROJECT 'name'] [WRITERS 'reports'] AS 'configuration'`
     Apply(ApplyRequest),
+    /// `SHARDWRIGHT CHECK EXPECT …`, as an apply: whether it would be refused. Nothing is changed.
+    Check(ApplyRequest),
     /// `SHARDWRIGHT RELOAD`: certificates and secrets are read again.
     Reload,
     /// `SHARDWRIGHT PAUSE 'cluster' FOR milliseconds`: statements for the cluster's writer wait.
@@ -102,12 +104,16 @@ pub(super) fn parse(text: &str) -> Result<Option<AdminStatement>, MysqlError> {
             let statement = kill(&mut words)?;
             return words.end(statement);
         }
+        if words.take("CHECK") {
+            let request = request(&mut words)?;
+            return words.end(AdminStatement::Check(request));
+        }
         words.expect(
             "APPLY",
-            "SHARDWRIGHT is followed by OBSERVE, RELOAD, APPLY, PAUSE, RESUME, PREFER, REFUSE, ALLOW or KILL",
+            "SHARDWRIGHT is followed by OBSERVE, RELOAD, CHECK, APPLY, PAUSE, RESUME, PREFER, REFUSE, ALLOW or KILL",
         )?;
-        let statement = apply(&mut words)?;
-        return words.end(statement);
+        let request = request(&mut words)?;
+        return words.end(AdminStatement::Apply(request));
     }
     if words.take("EXPLAIN") && words.take("ROUTE") {
         let mut explain = Explain {
@@ -166,8 +172,8 @@ fn kill(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
     })
 }
 
-fn apply(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
-    const FORM: &str = "the form is SHARDWRIGHT APPLY EXPECT generation 'fingerprint' [OWNER 'name'] [PROJECT 'name'] [WRITERS 'reports'] AS 'configuration'";
+fn request(words: &mut Words<'_>) -> Result<ApplyRequest, MysqlError> {
+    const FORM: &str = "the form is SHARDWRIGHT (APPLY | CHECK) EXPECT generation 'fingerprint' [OWNER 'name'] [PROJECT 'name'] [WRITERS 'reports'] AS 'configuration'";
     words.expect("EXPECT", FORM)?;
     let generation = words.number().ok_or_else(|| syntax(FORM))?;
     let fingerprint = words.string()?;
@@ -181,7 +187,7 @@ fn apply(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
         false => SisterReports::new(),
     };
     words.expect("AS", FORM)?;
-    Ok(AdminStatement::Apply(ApplyRequest {
+    Ok(ApplyRequest {
         expected: Expected {
             generation,
             fingerprint,
@@ -190,7 +196,7 @@ fn apply(words: &mut Words<'_>) -> Result<AdminStatement, MysqlError> {
         project,
         reports,
         json: words.string()?,
-    }))
+    })
 }
 
 fn syntax(what: &str) -> MysqlError {

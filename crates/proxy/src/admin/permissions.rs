@@ -20,14 +20,14 @@ impl AdminStatement {
             | Self::AllowApp(_)
             | Self::AllowDigest(_)
             | Self::Kill { .. } => Role::Operator,
-            Self::Apply(_) | Self::Reload => Role::Admin,
+            Self::Apply(_) | Self::Check(_) | Self::Reload => Role::Admin,
         }
     }
 
     /// Its text in the record of operations; `None` if it changes nothing.
     pub(super) fn operation(&self) -> Option<String> {
         let text = match self {
-            Self::Observe | Self::Explain(_) => return None,
+            Self::Observe | Self::Explain(_) | Self::Check(_) => return None,
             Self::Apply(request) => match &request.project {
                 Some(project) => format!("APPLY of the project {project}"),
                 None => "APPLY".to_owned(),
@@ -106,6 +106,7 @@ mod tests {
         ("SHARDWRIGHT APPLY EXPECT 1 '9c1e' AS '{}'", Role::Admin),
         ("SHARDWRIGHT RELOAD", Role::Admin),
         ("SHARDWRIGHT KILL 5", Role::Operator),
+        ("SHARDWRIGHT CHECK EXPECT 1 '9c1e' AS '{}'", Role::Admin),
     ];
 
     /// The place of a kind of statement in [`STATEMENTS`].
@@ -122,6 +123,7 @@ mod tests {
             AdminStatement::Apply(_) => 8,
             AdminStatement::Reload => 9,
             AdminStatement::Kill { .. } => 10,
+            AdminStatement::Check(_) => 11,
         }
     }
 

@@ -3,6 +3,7 @@
 use std::thread;
 use std::time::Duration;
 
+use shardwright_plan::safety::is_lifted;
 use shardwright_plan::{Applied, ApplyError, Base, Change as Planned, Hazard, Severity};
 
 use super::change::{Aside, Change};
@@ -21,12 +22,12 @@ use super::unloaded::{NotLive, not_live};
 /// How often the way back is tried, on a connection of its own each time.
 const ATTEMPTS: u32 = 5;
 
+const NO_JOURNAL: &str = "no place is configured for the state of runs";
+
 impl ProxySqlTarget {
     pub(super) fn carry_out(&mut self, planned: &Planned<'_>) -> Result<Applied, ApplyError> {
         let Some((journal, identity)) = self.journal.clone() else {
-            return Err(ApplyError::NotSent(
-                self.error("nobody said where the state of runs is kept"),
-            ));
+            return Err(ApplyError::NotSent(self.error(NO_JOURNAL)));
         };
         let locked = journal.lock().map_err(|error| match error {
             JournalError::Locked { .. } => ApplyError::Contended(error.to_string()),
@@ -61,11 +62,29 @@ impl ProxySqlTarget {
         let lease = Lease::new(&identity.run, &identity.by, &identity.at);
         let reserved = self
             .reserve(&mut session, &lease, &planned.plan.base, &changes)
-            .and_then(|live| self.drain_of(&mut session, &live, &changes).map(|()| live));
+            .and_then(|live| {
+                // Whoever has given a reason for it has accepted that executions are refused.
+                if !is_lifted(codes::PREPARED, planned.allowed) {
+                    self.drain_of(&mut session, &live, &changes)?;
+                }
+                Ok(live)
+            });
         match reserved {
             Ok(live) => self.transact(session, &changes, &live, &mut run),
             Err(error) => Err(self.refused(&mut session, &mut run, error)),
         }
+    }
+
+    /// What an apply asks before it sends anything; only who else has the lock is left to the apply.
+    pub(super) fn check_before(&mut self, planned: &Planned<'_>) -> Result<(), ApplyError> {
+        if self.journal.is_none() {
+            return Err(ApplyError::NotSent(self.error(NO_JOURNAL)));
+        }
+        self.secrets.forget();
+        let live = self.last_seen().map_err(ApplyError::NotSent)?;
+        let checked = self.checked(&live, planned).map(drop);
+        self.seen = Some(live);
+        checked
     }
 
     /// The changes of a plan, where they are still what the plan says.
@@ -103,11 +122,9 @@ impl ProxySqlTarget {
         }
         // Under the lease it is waited until nobody holds such statements.
         let waits = |hazard: &Hazard| hazard.code == codes::PREPARED && !self.drain.is_zero();
-        match assessment
-            .hazards
-            .into_iter()
-            .find(|hazard| hazard.severity == Severity::Error && !waits(hazard))
-        {
+        match assessment.hazards.into_iter().find(|hazard| {
+            hazard.severity == Severity::Error && !waits(hazard) && !is_lifted(&hazard.code, planned.allowed)
+        }) {
             None => Ok(prepared.changes),
             Some(hazard) if [codes::STAGED, codes::UNFINISHED].contains(&hazard.code.as_str()) => {
                 Err(ApplyError::Blocked(hazard.message))
@@ -396,7 +413,7 @@ impl ProxySqlTarget {
     }
 
     fn pause(&self) -> Duration {
-        self.timeouts.connect / ATTEMPTS
+        self.timeouts.connect / (2 * ATTEMPTS)
     }
 
     /// An error of the engine with every password that was sent taken out of it.

@@ -37,6 +37,10 @@ impl Target for ProxySqlTarget {
             .map_err(|error| self.error(&error.to_string()))
     }
 
+    fn check(&mut self, change: &Change<'_>) -> Result<(), ApplyError> {
+        self.check_before(change)
+    }
+
     fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError> {
         self.carry_out(change)
     }

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+pub use shardwright_plan::codes;
 use shardwright_plan::{Hazard, Severity};
 use shardwright_rules::Address;
 use shardwright_rules::tables::{QUERY_RULES, SERVERS, USERS};
@@ -13,36 +14,6 @@ use super::live::Live;
 use super::row::{Row, RowName, TableName};
 use super::run::named;
 use super::wanted::{Wanted, user_names};
-
-/// The codes; `docs/rules/` has a page for each.
-pub mod codes {
-    /// A user has a name of the administrators.
-    pub const RESERVED_USER: &str = "SW245";
-    /// Rows are staged and not live.
-    pub const STAGED: &str = "SW830";
-    /// A variable takes effect when ProxySQL starts.
-    pub const AT_START: &str = "SW831";
-    /// The engine does not know a variable.
-    pub const UNKNOWN_VARIABLE: &str = "SW832";
-    /// A password cannot be found, so it is not compared.
-    pub const UNRESOLVED: &str = "SW833";
-    /// Rows of others contradict ours.
-    pub const CONFLICT: &str = "SW834";
-    /// For a moment, rules run under settings that they were not written for.
-    pub const SETTINGS_CHANGE: &str = "SW835";
-    /// A hostgroup gets the servers of another cluster.
-    pub const REUSED_HOSTGROUP: &str = "SW836";
-    /// A run was cut off.
-    pub const UNFINISHED: &str = "SW837";
-    /// A load undoes for a moment what the monitor has decided.
-    pub const PLACED_AGAIN: &str = "SW840";
-    /// Rows of others that stay.
-    pub const ROWS_OF_OTHERS: &str = "SW841";
-    /// Objects that `manage` leaves to others.
-    pub const OF_OTHERS: &str = "SW839";
-    /// Clients hold prepared statements whose execution would be refused.
-    pub const PREPARED: &str = "SW838";
-}
 
 /// Variables that change what the rules mean that are live.
 const MEANING: [&str; 7] = [
@@ -64,6 +35,7 @@ pub(super) fn hazard(code: &str, severity: Severity, address: Option<&Address>, 
         severity,
         message,
         address: address.cloned(),
+        is_live: false,
     }
 }
 

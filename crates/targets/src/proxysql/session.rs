@@ -1,6 +1,7 @@
 //! A connection to the admin port: rows read with their types, and statements run.
 
 use std::collections::BTreeMap;
+use std::time::Duration;
 
 use mysql::prelude::Queryable;
 use mysql::{Conn, Value as Wire};
@@ -11,7 +12,7 @@ use thiserror::Error;
 
 use super::row::{Row, RowName, TableName};
 use super::statements::conditions;
-use crate::admin::{AdminAddress, Timeouts, open, reason};
+use crate::admin::{AdminAddress, Timeouts, open, reason, reason_within};
 
 /// Which of the places that hold a table.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -67,7 +68,11 @@ pub struct Found {
 
 /// A connection to the admin port of a ProxySQL.
 #[derive(Debug)]
-pub struct AdminSession(Conn);
+pub struct AdminSession {
+    connection: Conn,
+    /// How long an answer may take.
+    answer: Duration,
+}
 
 impl AdminSession {
     /// Connects.
@@ -91,7 +96,11 @@ impl AdminSession {
         password: &Secret,
         timeouts: Timeouts,
     ) -> mysql::Result<Self> {
-        open(address, user, password, None, timeouts).map(Self)
+        let connection = open(address, user, password, None, timeouts)?;
+        Ok(Self {
+            connection,
+            answer: timeouts.answer,
+        })
     }
 
     /// Runs a statement that has no rows; how many rows it changed.
@@ -99,9 +108,9 @@ impl AdminSession {
     /// # Errors
     /// [`SessionError`] in the engine's words, which never hold the statement.
     pub fn run(&mut self, statement: &str) -> Result<u64, SessionError> {
-        match self.0.query_drop(statement) {
-            Ok(()) => Ok(self.0.affected_rows()),
-            Err(error) => Err(failure(&error)),
+        match self.connection.query_drop(statement) {
+            Ok(()) => Ok(self.connection.affected_rows()),
+            Err(error) => Err(failure(&error, self.answer)),
         }
     }
 
@@ -110,7 +119,8 @@ impl AdminSession {
     /// # Errors
     /// [`SessionError`]
     pub fn texts(&mut self, query: &str) -> Result<Vec<Vec<Option<String>>>, SessionError> {
-        let rows: Vec<mysql::Row> = self.0.query(query).map_err(|error| failure(&error))?;
+        let rows = self.connection.query(query);
+        let rows: Vec<mysql::Row> = rows.map_err(|error| failure(&error, self.answer))?;
         let text = |value: Wire| match value {
             Wire::NULL => None,
             Wire::Bytes(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
@@ -206,9 +216,10 @@ impl AdminSession {
         query: &str,
         mut take: impl FnMut(Vec<Wire>) -> Result<(), SessionError>,
     ) -> Result<(), SessionError> {
-        let rows = self.0.query_iter(query).map_err(|error| failure(&error))?;
+        let failed = |error: mysql::Error| failure(&error, self.answer);
+        let rows = self.connection.query_iter(query).map_err(failed)?;
         for row in rows {
-            take(row.map_err(|error| failure(&error))?.unwrap())?;
+            take(row.map_err(failed)?.unwrap())?;
         }
         Ok(())
     }
@@ -222,14 +233,14 @@ pub(super) fn literals(table: TableName) -> String {
     quoted.join(", ")
 }
 
-fn failure(error: &mysql::Error) -> SessionError {
+fn failure(error: &mysql::Error, answer: Duration) -> SessionError {
     match error {
         mysql::Error::MySqlError(refusal) => {
             let message = crate::admin::printable(&refusal.message);
             let message = message.strip_prefix("ProxySQL Admin Error: ").unwrap_or(&message);
             SessionError::Refused(message.to_owned())
         }
-        other => SessionError::Lost(reason(other)),
+        other => SessionError::Lost(reason_within(other, answer)),
     }
 }
 

@@ -91,10 +91,6 @@ impl Fleet {
         Ok(())
     }
 
-    pub(super) fn skips_unreachable(&self) -> bool {
-        self.opened.project.file.safety.skip_unreachable
-    }
-
     /// The configuration of an engine.
     pub(super) fn built(&self, engine: EngineId) -> &Built {
         built(&self.builds, engine)

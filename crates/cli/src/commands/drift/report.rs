@@ -124,7 +124,7 @@ fn text(seen: &[Seen], opened: &Opened, ui: &Ui) -> String {
             Ok(drift) => drift,
             Err(error) => {
                 push(format!(
-                    "{}  {}",
+                    "{}  cannot be read: {}",
                     ui.strong(&one.target),
                     printable(&error.reason)
                 ));
@@ -163,7 +163,7 @@ fn text(seen: &[Seen], opened: &Opened, ui: &Ui) -> String {
     out
 }
 
-/// `3 differences on 1 of 3 targets; px-b7 cannot be read`
+/// `3 differences on 1 of 3 targets; px-b7 cannot be read`. That there is no drift is only said of targets that were read.
 fn summary(seen: &[Seen]) -> String {
     let differences: usize = seen
         .iter()
@@ -171,7 +171,15 @@ fn summary(seen: &[Seen]) -> String {
         .map(|drift| drift.differences.len() + drift.staged.len())
         .sum();
     let drifted = seen.iter().filter(|one| one.is_any()).count();
+    let unread: Vec<&str> = seen
+        .iter()
+        .filter(|one| one.drift.is_err())
+        .map(|one| one.target.as_str())
+        .collect();
+    let read = seen.len() - unread.len();
     let mut said = match drifted {
+        0 if read == 0 && !seen.is_empty() => "nothing was compared".to_owned(),
+        0 if !unread.is_empty() => format!("no drift on {read} of {}", counted(seen.len(), "target")),
         0 => "no drift".to_owned(),
         _ => format!(
             "{} on {drifted} of {}",
@@ -179,11 +187,6 @@ fn summary(seen: &[Seen]) -> String {
             counted(seen.len(), "target")
         ),
     };
-    let unread: Vec<&str> = seen
-        .iter()
-        .filter(|one| one.drift.is_err())
-        .map(|one| one.target.as_str())
-        .collect();
     if !unread.is_empty() {
         said.push_str(&format!("; {} cannot be read", unread.join(", ")));
     }
@@ -195,7 +198,7 @@ fn markdown(seen: &[Seen], opened: &Opened) -> String {
     for one in seen {
         let about = match &one.drift {
             Ok(drift) => about(drift, one.engine),
-            Err(error) => error.reason.clone(),
+            Err(error) => format!("cannot be read: {}", error.reason),
         };
         out.push_str(&format!("**{}** {}\n\n", inline(&one.target), inline(&about)));
         let Ok(drift) = &one.drift else { continue };
