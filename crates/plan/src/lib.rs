@@ -21,6 +21,7 @@ pub mod safety;
 mod saved;
 mod schema;
 mod shard_move;
+mod stale_copies;
 mod target;
 
 pub use apply::{apply, cannot_move};
@@ -38,4 +39,5 @@ pub use saved::{LoadError, MAX_PLAN_BYTES};
 pub use schema::{schema_of, schemas};
 pub use shard_move::ShardMove;
 pub use shardwright_vocabulary::Severity;
+pub use stale_copies::LiveServers;
 pub use target::{Applied, ApplyError, Target, TargetError};
