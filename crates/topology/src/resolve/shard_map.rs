@@ -1,5 +1,7 @@
 //! Shard maps: the key, its finders, the shards, and what becomes of other statements.
 
+mod schemas;
+
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
@@ -13,11 +15,11 @@ use super::policy::applies_to;
 use super::scope::scope_of;
 use super::values::within;
 use super::{Defined, finder, instances, key, names, overrides, partition, shard};
-use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_PLACED, NOT_TOGETHER, OTHERWISE_CYCLE};
+use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, OTHERWISE_CYCLE};
 use crate::fields::{AnyField, Declared, Or, WordOr, holders, object, shapes};
 use crate::model::{
-    ClusterId, Conflict, CountHitsBy, Key, MissingAction, MissingBegin, MissingKey, RuleLayout, Shard,
-    ShardMap, ShardMapId, StatedTables, Table, UnknownKey, Unqualified, Words,
+    ClusterId, Conflict, CountHitsBy, Key, MissingAction, MissingBegin, MissingKey, RuleLayout,
+    Shard, ShardMap, ShardMapId, StatedTables, Table, UnknownKey, Unqualified, Words,
 };
 use crate::tree::context::Context;
 use crate::tree::view::Field;
@@ -202,7 +204,7 @@ fn shard_map(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'
     if complete && let Some(part) = &part {
         partition::check(object, part, &key, &shards, context);
     }
-    check_schemas(object, &shards, context);
+    schemas::check(object, &shards, &key_from, unqualified, context);
     let map = ShardMap {
         name: object.name.clone(),
         origin: object.origin,
@@ -269,31 +271,6 @@ fn shards(
         overrides::apply(object, &field, &mut shards, &positions, defined, context);
     }
     (Table::new(shards), complete)
-}
-
-/// A map that renames schemas must know the one that clients name; the others have no use for it.
-fn check_schemas(object: &Object<'_, '_>, shards: &[Shard], context: &mut Context<'_>) {
-    if object.has(&UNQUALIFIED) && !shards.is_empty() && shards.iter().all(|shard| shard.schema.is_none()) {
-        let message = "`unqualified` is for maps whose shards have a `schema`";
-        object.error(NOT_TOGETHER, message, object.key_span(&UNQUALIFIED), context);
-    }
-    let by_schema_only = shards
-        .iter()
-        .find(|shard| shard.cluster.is_none() && shard.schema.is_some());
-    if let Some(shard) = by_schema_only.filter(|_| !object.has(&LOGICAL_SCHEMA)) {
-        let message = format!(
-            "the shard `{}` has a schema and no cluster, so the map needs the `logical_schema` that the schema replaces",
-            shard.name
-        );
-        let diagnostic = Diagnostic::error(NOT_PLACED, message)
-            .at(
-                context.origins.field(shard.origin, shard::shard::SCHEMA.name()),
-                "",
-            )
-            .also(object.key, "the map");
-        let diagnostic = context.origins.mark(shard.origin, diagnostic);
-        context.report.push(diagnostic);
-    }
 }
 
 /// What `tables` states, for maps that find their key in a column.
