@@ -18,7 +18,7 @@ use super::{Defined, finder, instances, key, names, overrides, partition, shard}
 use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, OTHERWISE_CYCLE};
 use crate::fields::{AnyField, Declared, Or, WordOr, holders, object, shapes};
 use crate::model::{
-    ClusterId, Conflict, CountHitsBy, Key, MissingAction, MissingBegin, MissingKey, RuleLayout,
+    ClusterId, Conflict, CountHitsBy, Finder, Key, MissingAction, MissingBegin, MissingKey, RuleLayout,
     Shard, ShardMap, ShardMapId, StatedTables, Table, UnknownKey, Unqualified, Words,
 };
 use crate::tree::context::Context;
@@ -205,6 +205,7 @@ fn shard_map(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'
         partition::check(object, part, &key, &shards, context);
     }
     schemas::check(object, &shards, &key_from, unqualified, context);
+    check_tables(object, &key_from, context);
     let map = ShardMap {
         name: object.name.clone(),
         origin: object.origin,
@@ -271,6 +272,22 @@ fn shards(
         overrides::apply(object, &field, &mut shards, &positions, defined, context);
     }
     (Table::new(shards), complete)
+}
+
+/// `tables` is read by finders that look for a column.
+fn check_tables(object: &Object<'_, '_>, key_from: &[Finder], context: &mut Context<'_>) {
+    let has_columns = key_from
+        .iter()
+        .any(|finder| matches!(finder, Finder::Column { .. }));
+    if object.has(&shard_map::TABLES) && !key_from.is_empty() && !has_columns {
+        let message = "`tables` is for maps that find their key in a column";
+        object.error(
+            NOT_TOGETHER,
+            message,
+            object.key_span(&shard_map::TABLES),
+            context,
+        );
+    }
 }
 
 /// What `tables` states, for maps that find their key in a column.

@@ -24,6 +24,14 @@ pub(super) fn check(
     }
     let reads = |wanted: fn(&Finder) -> bool| key_from.iter().any(wanted);
     if object.has(&LOGICAL_SCHEMA) {
+        // Finders of columns and tables look at its tables, and schema finders know that it is no key.
+        let reads_it = reads(|finder| !matches!(finder, Finder::Comment { .. } | Finder::User { .. }));
+        let is_replaced = shards.iter().any(|shard| shard.schema.is_some());
+        if !key_from.is_empty() && !shards.is_empty() && !reads_it && !is_replaced {
+            let message = "nothing replaces or reads the `logical_schema`: no shard has a `schema`, and no finder looks at \
+                           schemas, tables or columns";
+            object.error(NOT_TOGETHER, message, object.key_span(&LOGICAL_SCHEMA), context);
+        }
         return;
     }
     let by_schema_only = shards
