@@ -5,7 +5,8 @@ mod clusters;
 use std::collections::BTreeMap;
 
 use shardwright_import::{Beside, RuleFile};
-use shardwright_rules::{Body, Configuration, Monitor, Rule, SecretReference, User};
+use shardwright_rules::tables::{NodeVariable, interface_of_one_node};
+use shardwright_rules::{Body, Configuration, Listener, Monitor, Rule, SecretReference, User};
 use shardwright_topology::{NoSetting, default_value, is_name, setting};
 
 use crate::Secrets;
@@ -37,7 +38,7 @@ pub(crate) fn draft(
         clusters,
         users: Vec::new(),
         leaves_users: false,
-        listeners: source.listeners.clone(),
+        listeners: listeners(source, &mut unwritten),
         monitor: source
             .monitor
             .as_ref()
@@ -171,13 +172,30 @@ fn rule_draft(rule: &Rule, is_active: bool) -> Option<RuleDraft> {
     })
 }
 
+/// Interfaces that every node can have. An address of one node is none that its peers can listen on.
+fn listeners(source: &Configuration, unwritten: &mut Vec<Unwritten>) -> Vec<Listener> {
+    let mut all = source.listeners.iter();
+    let Some(of_node) = all.find(|listener| interface_of_one_node(&listener.bind)) else {
+        return source.listeners.clone();
+    };
+    unwritten.push(Unwritten {
+        what: "the variable mysql-interfaces".to_owned(),
+        why: format!(
+            "{} is an address of this node: without `listeners`, a plan leaves the variable as it is",
+            of_node.bind
+        ),
+    });
+    Vec::new()
+}
+
 /// Variables that are not what ProxySQL starts with.
 fn variables(source: &Configuration, draft: &mut Draft, unwritten: &mut Vec<Unwritten>) {
     for (name, value) in &source.variables {
         if default_value(name).is_some_and(|default| same_value(name, default, value)) {
             continue;
         }
-        let why = match setting(name, value) {
+        let of_node = NodeVariable::of(name).map(|of_node| Err(NoSetting::Elsewhere(of_node.reason(), "")));
+        let why = match of_node.unwrap_or_else(|| setting(name, value)) {
             Ok(value) => {
                 draft.variables.insert(name.clone(), value);
                 continue;

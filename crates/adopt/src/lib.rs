@@ -113,11 +113,16 @@ pub fn adopt(file: &RuleFile, options: &Options) -> Result<Adopted, AdoptError> 
         .map(|rule| (rule.id, PARKED.to_owned()))
         .collect();
     let mut built = settle(&mut draft, &mut inactive)?;
+    let mut source = file.configuration.clone();
+    if draft.listeners.is_empty() {
+        // Interfaces that are left to the node are the same before and after an apply.
+        source.listeners.clear();
+    }
     let lifted = match options.only_exact {
         true => Lifted::default(),
-        false => lift::lift(&file.configuration, &mut draft, &mut built),
+        false => lift::lift(&source, &mut draft, &mut built),
     };
-    let mut differences = differences::differences(&file.configuration, built.configuration())?;
+    let mut differences = differences::differences(&source, built.configuration())?;
     // What is not written has its reason there.
     differences.retain(|one| !unwritten.iter().any(|lack| one.is_lack_of(lack)));
     // Rules of lifted objects have other ids and columns, and go the same ways.

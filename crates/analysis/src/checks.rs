@@ -13,6 +13,7 @@ mod fall_through;
 pub(crate) mod families;
 mod fast_routing;
 mod fast_rows;
+mod firewalled_mirrors;
 mod forms;
 mod hostgroups;
 mod iterations;
@@ -100,6 +101,7 @@ const CHECKS: &[Check] = &[
     effects::columns,
     effects::not_for_prepared,
     effects::mirror_overridden,
+    firewalled_mirrors::check,
     executions::refused,
     executions::locked,
     executions::without_rules,

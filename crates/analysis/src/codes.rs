@@ -43,6 +43,7 @@ shardwright_diagnostics::codes! {
     RESERVED_USER = "SW245": "a user has a name that the engine keeps for its administrators";
     EXECUTION_WITHOUT_RULES = "SW246": "executions end or block the engine without any rule";
     DIGEST_LIMIT_ENDS_ENGINE = "SW247": "a limit of digests that ends the engine";
+    MIRROR_ENDS_ENGINE = "SW248": "a mirrored statement on an engine whose firewall is on";
     KEY_IN_LITERAL = "SW311": "a key that a literal can give";
     KEY_NOT_PREPARED = "SW312": "a key that prepared statements do not show";
     TWO_KEYS = "SW313": "a statement with the keys of two shards";

@@ -97,6 +97,11 @@ impl<'a> Diagnostics<'a> {
         Address::new(self.origins.address(origin))
     }
 
+    /// Whether the file has this field of the object, and does not leave it to its default.
+    pub(crate) fn is_written(&self, origin: OriginId, field: &str) -> bool {
+        self.origins.field(origin, field) != self.origins.span(origin)
+    }
+
     /// Adds a problem at a field of an object.
     pub(crate) fn add(
         &mut self,

@@ -149,9 +149,12 @@ impl Program {
         let statement_routes = statement_route::routes(topology, report);
         let roles = policy::roles(topology, report);
         let unproven = policy::unproven(topology, report);
-        let effects = effects::effects(topology, &hostgroup_of, report);
+        let mut effects = effects::effects(topology, &hostgroup_of, report);
         let firewall = firewall::users(topology, report);
         let blocks = raw::blocks(topology, &hostgroup_of, report);
+        if !firewall.is_empty() {
+            firewall::refuse_mirrors(&mut effects, &blocks, report);
+        }
         let globals = globals::globals(topology, report);
         Self {
             clusters,

@@ -24,6 +24,7 @@ pub mod safety;
 mod saved;
 mod schema;
 mod shard_move;
+mod stale_copies;
 mod target;
 
 pub use apply::{apply, apply_allowing, cannot_move, check};
@@ -43,4 +44,5 @@ pub use saved::{LoadError, MAX_PLAN_BYTES};
 pub use schema::{schema_of, schemas};
 pub use shard_move::ShardMove;
 pub use shardwright_vocabulary::Severity;
+pub use stale_copies::LiveServers;
 pub use target::{Applied, ApplyError, Target, TargetError};

@@ -11,7 +11,7 @@ use serde::Serialize;
 use shardwright_rules::{Address, glob_matches};
 
 pub use self::errors::{is_liftable, is_lifted};
-use crate::{Action, Effect, ObjectKind, Outcome, Plan, RowChange, RowKey};
+use crate::{Action, Effect, LiveServers, Outcome, Plan, stale_copies};
 
 /// `safety:` of the project file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -74,17 +74,18 @@ pub fn errors(plan: &Plan, allowed: &[String]) -> Vec<Refusal> {
 }
 
 /// The limits that taking back a run breaks, which has effects and no plan; and whether writes would go to a copy that has
-/// not followed since the run.
+/// not followed since the run; `servers` are those that are live now.
 pub fn check_taking_back(
     target: &str,
     effects: &[Effect],
+    servers: &LiveServers,
     limits: &Limits,
     allowed: &[String],
 ) -> Vec<Refusal> {
     let refusals = [
         deletes(target, effects, limits),
         protected(target, effects, limits),
-        stale_copies(target, effects),
+        stale_copies(target, effects, servers),
     ];
     without_allowed(refusals.into_iter().flatten().collect(), allowed)
 }
@@ -94,38 +95,9 @@ fn without_allowed(mut refusals: Vec<Refusal>, allowed: &[String]) -> Vec<Refusa
     refusals
 }
 
-/// Shards that go to another hostgroup, and hostgroups that get other servers: what was written since the run is not there.
-fn stale_copies(target: &str, effects: &[Effect]) -> Option<Refusal> {
-    let is_server =
-        |row: &RowChange| matches!(&row.row, RowKey::Row { table, .. } if table == "mysql_servers");
-    let hostgroup = |row: &RowChange| match &row.row {
-        RowKey::Row { key, .. } => key.first().cloned(),
-        RowKey::Rule(_) | RowKey::FastRoute { .. } => None,
-    };
-    let rows = || {
-        effects
-            .iter()
-            .flat_map(|effect| &effect.rows)
-            .filter(|row| is_server(row))
-    };
-    let emptied: BTreeSet<String> = rows()
-        .filter(|row| row.action == Action::Remove)
-        .filter_map(hostgroup)
-        .collect();
-    let moves = |row: &RowChange| match row.row {
-        RowKey::Rule(_) | RowKey::FastRoute { .. } => {
-            row.action == Action::Change && row.new.contains_key("destination_hostgroup")
-        }
-        RowKey::Row { .. } => {
-            let comes = is_server(row) && row.action == Action::Add;
-            comes && hostgroup(row).is_some_and(|hostgroup| emptied.contains(&hostgroup))
-        }
-    };
-    let concerned = effects.iter().filter(|effect| {
-        let kind = effect.kind();
-        matches!(kind, ObjectKind::Shard | ObjectKind::Server) && effect.rows.iter().any(moves)
-    });
-    let subjects: Vec<Address> = concerned.map(|effect| effect.address.clone()).collect();
+/// Statements that go back to other servers: what was written since the run is not there.
+fn stale_copies(target: &str, effects: &[Effect], servers: &LiveServers) -> Option<Refusal> {
+    let subjects = stale_copies::subjects(effects, servers);
     let number = subjects.len();
     (number > 0).then(|| Refusal {
         code: "stale_copy".to_owned(),

@@ -8,8 +8,6 @@ use std::sync::Arc;
 
 use shardwright_wire::{MysqlError, errors};
 
-use crate::shared::Shared;
-
 /// What ends.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum KillScope {
@@ -63,17 +61,6 @@ pub(crate) struct KillRequest {
     /// The user whose sessions it may end; `None`: everybody's.
     pub(crate) owner: Option<Arc<str>>,
     pub(crate) order: KillOrder,
-}
-
-impl KillRequest {
-    /// Sends it to the worker that has the session. The answer comes later; where the session ends first, it is dropped.
-    pub(crate) fn send(self, shared: &Shared) {
-        let worker = shared.connection_ids.worker_of(self.id);
-        match worker.and_then(|worker| shared.workers().get(worker)) {
-            Some(worker) => worker.kill(self),
-            None => self.order.done(Killed::Unknown),
-        }
-    }
 }
 
 /// The error where no session has this number.

@@ -15,6 +15,7 @@ use crate::control::Control;
 use crate::denied::DeniedAdmins;
 use crate::descriptors;
 use crate::half_open::HalfOpen;
+use crate::kill::{KillRequest, Killed};
 use crate::memory::Budget;
 use crate::operations::{Author, Operations};
 use crate::options::{Limits, Options};
@@ -176,6 +177,15 @@ impl Shared {
 
     pub(crate) fn workers(&self) -> &[WorkerHandle] {
         self.workers.get().map_or(&[], Vec::as_slice)
+    }
+
+    /// Sends a KILL to the worker that has the session. The answer comes later; where the session ends first, it is dropped.
+    pub(crate) fn kill(&self, request: KillRequest) {
+        let worker = self.connection_ids.worker_of(request.id);
+        match worker.and_then(|worker| self.workers().get(worker)) {
+            Some(worker) => worker.kill(request),
+            None => request.order.done(Killed::Unknown),
+        }
     }
 
     pub(crate) fn phase(&self) -> Phase {

@@ -162,6 +162,12 @@ impl Configuration {
         digests::of_variables(&self.variables)
     }
 
+    /// Whether statements are held against the firewall: lists of users switch it on.
+    pub fn firewall_is_on(&self) -> bool {
+        let value = self.variables.get("mysql-firewall_whitelist_enabled");
+        !self.firewall.is_empty() || value.and_then(|value| digests::is_true(value)) == Some(true)
+    }
+
     /// The canonical serialized form: compact JSON, the same bytes for equal values.
     pub fn to_json(&self) -> String {
         serde_json::to_string(self).expect("a configuration has string keys only, so JSON can hold it")

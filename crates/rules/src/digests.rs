@@ -41,7 +41,8 @@ pub(crate) fn of_variables(variables: &BTreeMap<String, String>) -> Option<Diges
 }
 
 /// As ProxySQL reads booleans; it ignores what is neither.
-fn is_true(value: &str) -> Option<bool> {
+/// A switch as the engine reads it; `None` for what it does not take.
+pub(crate) fn is_true(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "1" | "on" => Some(true),
         "false" | "0" | "off" => Some(false),

@@ -91,6 +91,9 @@ pub struct EngineProfile {
     pub answers_itself: bool,
     /// What becomes of prepared statements of the binary protocol.
     pub prepared: PreparedStatements,
+    /// The firewall, where it is on, ends the engine at the first mirrored statement: its copy has no client ("Firewall
+    /// problem: unknown user", seen with 2.7.1; 3.0 has the same check).
+    pub firewalled_mirror_ends_engine: bool,
     /// Columns of rules that the engine stores and has no means for.
     pub lacking: &'static [Lacking],
     /// The variables that hold the users of the admin port, each with the user that it names where it is not set.
@@ -214,6 +217,7 @@ static BUNDLED: EngineProfile = EngineProfile {
         },
         at_execute: Withheld::NOTHING,
     },
+    firewalled_mirror_ends_engine: false,
     lacking: OF_BUNDLED,
     admin_credentials: &[],
     max_rule_id: i32::MAX as u32,
@@ -238,6 +242,7 @@ static PROXYSQL_27: EngineProfile = EngineProfile {
     default_schema: Some("information_schema"),
     answers_itself: true,
     prepared: PREPARED_BY_PROXYSQL,
+    firewalled_mirror_ends_engine: true,
     lacking: &[],
     admin_credentials: &PROXYSQL_ADMINS,
     max_rule_id: i32::MAX as u32,
@@ -260,6 +265,7 @@ static PROXYSQL_30: EngineProfile = EngineProfile {
         refused_execution: RefusedExecution::Unknown,
         ..PREPARED_BY_PROXYSQL
     },
+    firewalled_mirror_ends_engine: true,
     lacking: &[],
     admin_credentials: &PROXYSQL_ADMINS,
     max_rule_id: i32::MAX as u32,

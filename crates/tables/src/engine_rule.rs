@@ -112,6 +112,12 @@ pub struct EngineRule {
 }
 
 impl EngineRule {
+    /// Whether copies of its statements are sent: to a hostgroup, or to rules that choose one.
+    #[must_use]
+    pub fn mirrors(&self) -> bool {
+        self.mirror_hostgroup.is_some() || self.mirror_flag_out.is_some()
+    }
+
     /// What the row does to statements that it takes: the row without its conditions and its comment. The pattern of a rewrite
     /// and its modifiers say what is replaced, so they stay.
     #[must_use]

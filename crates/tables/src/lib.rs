@@ -7,6 +7,7 @@ mod cell;
 mod column;
 mod engine;
 mod engine_rule;
+mod node_variables;
 
 pub use cell::Cell;
 pub use column::{Check, Column, SqlType, Table};
@@ -19,3 +20,4 @@ pub use engine_rule::columns::{
     Part, RULE_COLUMNS, RowSource, RuleColumn, Value, rule_column, rule_column_place,
 };
 pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers, digest_text, is_client_addr};
+pub use node_variables::{NodeVariable, interface_of_one_node};

@@ -1,4 +1,4 @@
-//! The codes SW110 to SW199 and SW300 to SW319, SW601, SW602, SW704: what can be wrong with what users write.
+//! The codes SW110 to SW199 and SW300 to SW319, SW340, SW341, SW601, SW602, SW704: what can be wrong with what users write.
 
 shardwright_diagnostics::codes! {
     NO_PROJECT_FILE = "SW110": "the directory holds no project file";
@@ -42,6 +42,7 @@ shardwright_diagnostics::codes! {
     KEPT_VARIABLE = "SW318": "an engine variable that belongs to another part of the project";
     NO_SUCH_VARIABLE = "SW319": "a variable that the engine does not have";
     OF_OTHERS = "SW340": "the project writes what `manage` leaves to others";
+    NOT_CARRIED_OUT = "SW341": "a move that is not carried out yet";
     NO_HYSTERESIS = "SW601": "a throttle that starts and stops at one value";
     TOO_MANY_CONNECTIONS = "SW704": "proxies may open more connections than a server takes";
     STARVES_SIGNAL = "SW602": "a throttle that keeps its own signal from recovering";

@@ -1,6 +1,8 @@
 //! The variables of ProxySQL 2.7: which there are, what they take and start as, and which belong to other parts of a
 //! project.
 
+use shardwright_tables::NodeVariable;
+
 /// One line per variable: its name, `boolean`, `text`, or the least and most of an integer, and ` = ` with its default.
 const PROXYSQL_27: &str = include_str!("../data/proxysql-2.7-variables.txt");
 
@@ -126,9 +128,19 @@ const KEPT: [(&str, Kept); 26] = [
     ("admin-cluster_password", CREDENTIALS),
 ];
 
+/// The address of the admin port. Hostgroups that refuse lead there, so a project may say where it is.
+const ADMIN_INTERFACES: &str = "admin-mysql_ifaces";
+
 /// Why a variable is not for `engine_settings`; none where it is.
 pub(crate) fn kept(name: &str) -> Option<Kept> {
-    KEPT.iter().find(|(kept, _)| *kept == name).map(|(_, kept)| *kept)
+    let of_project = KEPT.iter().find(|(kept, _)| *kept == name).map(|(_, kept)| *kept);
+    of_project.or_else(|| {
+        let of_node = NodeVariable::of(name).filter(|of_node| of_node.is_left_alone());
+        of_node.filter(|_| name != ADMIN_INTERFACES).map(|of_node| Kept {
+            why: of_node.reason(),
+            instead: "set it on the node itself",
+        })
+    })
 }
 
 /// What a variable of ProxySQL 2.7 takes; none where there is none of that name.

@@ -93,3 +93,52 @@ fn a_limit_on_the_lag_of_servers_of_a_group_is_left_out_with_the_reason() {
         assert_same_routing(&file, &adopted, table);
     }
 }
+
+/// Two nodes have one project, so what belongs to one of them is no part of it, and the report says so.
+#[test]
+fn variables_of_one_node_are_left_out_and_named() {
+    let file = imported(
+        "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1, 'a');
+         INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('app', 'x', 1);
+         INSERT INTO mysql_query_rules (rule_id, active, proxy_port, match_digest, destination_hostgroup, apply) VALUES
+           (1, 1, 6033, '^SELECT', 1, 1);
+         SET admin-mysql_ifaces='10.1.1.1:6032';
+         SET admin-web_port='6099';
+         SET admin-cluster_username='cluster';
+         SET mysql-eventslog_filename='/var/lib/px1/events';
+         SET mysql-ssl_p2s_key='/etc/px1/key.pem';
+         SET mysql-interfaces='10.1.1.1:6033;0.0.0.0:6034';
+         SET mysql-max_connections=4000;",
+    );
+    let adopted = adopted(&file);
+    let text = files(&adopted);
+    assert!(text.contains("mysql-max_connections: 4000"), "{text}");
+    for of_node in [
+        "ifaces",
+        "web_port",
+        "cluster_username",
+        "px1",
+        "10.1.1.1",
+        "listeners",
+    ] {
+        assert!(!text.contains(of_node), "{of_node}: {text}");
+    }
+    let unwritten = adopted.unwritten.iter();
+    let unwritten: Vec<String> = unwritten
+        .map(|one| format!("{}: {}", one.what, one.why))
+        .collect();
+    insta::assert_snapshot!(unwritten.join("\n"));
+    assert_eq!(lines(&adopted.differences), "");
+}
+
+/// What every node has stays: addresses for all networks, loopback addresses and sockets.
+#[test]
+fn interfaces_that_every_node_has_are_written() {
+    let file = imported(
+        "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1, 'a');
+         SET mysql-interfaces='0.0.0.0:6033;127.0.0.1:6034;/run/proxysql.sock';",
+    );
+    let adopted = adopted(&file);
+    assert!(files(&adopted).contains("port: 6034"), "{}", files(&adopted));
+    assert!(adopted.unwritten.is_empty(), "{:?}", adopted.unwritten);
+}

@@ -214,3 +214,22 @@ fn users_of_the_admin_port() {
         assert_eq!(findings_of(yaml, "SW245").len(), names, "{yaml}");
     }
 }
+
+#[test]
+fn a_mirror_under_a_firewall_ends_the_engine() {
+    let on = "variables: {mysql-firewall_whitelist_enabled: 'true'}";
+    let off = "variables: {mysql-firewall_whitelist_enabled: 'false'}";
+    let mirror = "rules: [{rule_id: 1, match_digest: '^SELECT', mirror_hostgroup: 20, apply: 1}]";
+    let chain = "rules: [{rule_id: 1, match_digest: '^SELECT', mirror_flagOUT: 5, apply: 1}]";
+    let plain = "rules: [{rule_id: 1, match_digest: '^SELECT', destination_hostgroup: 20, apply: 1}]";
+    for (yaml, count) in [
+        (format!("{{{on}, {mirror}}}"), 1),
+        (format!("{{{on}, {chain}}}"), 1),
+        (format!("{{engine: proxysql-3.0, {on}, {mirror}}}"), 1),
+        (format!("{{{off}, {mirror}}}"), 0),
+        (format!("{{{on}, {plain}}}"), 0),
+        (format!("{{engine: bundled, {on}, {mirror}}}"), 0),
+    ] {
+        assert_eq!(findings_of(&yaml, "SW248").len(), count, "{yaml}");
+    }
+}

@@ -19,12 +19,13 @@ pub(crate) fn run(args: &Rollback, global: &Global, ui: &Ui) -> Result<Exit, Com
         ui.status(&format!("taking back run {}, which has not ended", args.run));
         return end(&target.finish(&args.run, Way::Back), ui);
     }
-    let effects = match target.preview_of_taking_back(&args.run) {
-        Ok(effects) => effects,
+    let (effects, servers) = match target.preview_of_taking_back(&args.run) {
+        Ok(preview) => preview,
         Err(report) => return end(&report, ui),
     };
     let target_name = &run.record.target;
-    let refusals = safety::check_taking_back(target_name, &effects, &live::limits(&opened), &allowed);
+    let limits = live::limits(&opened);
+    let refusals = safety::check_taking_back(target_name, &effects, &servers, &limits, &allowed);
     if ui.format() != Format::Json {
         ui.data(&shardwright_plan::render::effects(&effects))?;
     }

@@ -5,7 +5,9 @@ use std::collections::BTreeSet;
 use shardwright_rules::{Address, EngineId, FirewallMode, digest_hash};
 use shardwright_topology::model::{self as model, Allowed, OnUnsupported, OriginId, Topology};
 
-use crate::diagnostics::{Diagnostics, SupportedBy, Unsupported};
+use super::{RawBlock, Section};
+use crate::diagnostics::{Diagnostics, SupportedBy, UNSUPPORTED, Unsupported};
+use crate::program::effects::Effect;
 
 /// What one user may send.
 #[derive(Clone, Debug)]
@@ -63,5 +65,48 @@ fn user(firewall: &model::Firewall, report: &Diagnostics<'_>) -> UserFirewall {
         mode: firewall.mode,
         digests: firewall.allow.iter().map(digest).collect(),
         schemas: firewall.schemas.iter().map(ToString::to_string).collect(),
+    }
+}
+
+/// Reports mirrors beside a firewall, for engines that the first copy ends. Mirrors that their file gives up are left out.
+pub(super) fn refuse_mirrors(
+    effects: &mut Vec<Section<Effect>>,
+    blocks: &[RawBlock],
+    report: &mut Diagnostics<'_>,
+) {
+    if !report.engine.profile().firewalled_mirror_ends_engine {
+        return;
+    }
+    let what =
+        "mirror statements beside a firewall, whose check of the first copy ends the engine (signal 6)";
+    effects.retain(|section| {
+        let is_mirror = matches!(section.step, Effect::Mirror { .. });
+        if is_mirror {
+            let choice = match section.on_unsupported {
+                OnUnsupported::Error => OnUnsupported::Error,
+                // There is no nearest form.
+                OnUnsupported::Approximate | OnUnsupported::Skip => OnUnsupported::Skip,
+            };
+            let lacking = Unsupported {
+                origin: section.origin,
+                field: "",
+                what,
+                lost: "no copy is sent",
+                who: SupportedBy::When("remove the mirror, or the section `firewall`"),
+            };
+            report.on_unsupported(choice, lacking);
+        }
+        !is_mirror
+    });
+    for row in blocks.iter().flat_map(|block| &block.rules) {
+        let fields = [
+            ("mirror_hostgroup", row.rule.mirror_hostgroup),
+            ("mirror_flagOUT", row.rule.mirror_flag_out),
+        ];
+        if let Some((field, _)) = fields.into_iter().find(|(_, value)| value.is_some()) {
+            let engine = report.engine;
+            let message = format!("{engine} cannot {what}: remove the column, or the section `firewall`");
+            report.error(UNSUPPORTED, row.origin, field, message);
+        }
     }
 }

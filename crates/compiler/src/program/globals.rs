@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use shardwright_rules::tables::NodeVariable;
 use shardwright_rules::{EngineId, Listener, Monitor, ON_CLIENT_GONE, OnClientGone, Words};
 use shardwright_topology::model::{EngineFamily, Topology};
 
@@ -116,6 +117,12 @@ fn variables(topology: &Topology, report: &mut Diagnostics<'_>) -> BTreeMap<Stri
         for (name, value) in &settings.values {
             if SET_ONCE.contains(&&**name) {
                 let what = format!("{name} is read at start: a change takes effect after a restart");
+                report.difference(settings.origin, name, what);
+            }
+            if NodeVariable::of(name).is_some_and(NodeVariable::is_left_alone) {
+                let what = format!(
+                    "{name} belongs to the node: hostgroups that refuse lead there, and a plan leaves it as it is"
+                );
                 report.difference(settings.origin, name, what);
             }
             variables.insert(name.to_string(), value.to_string());

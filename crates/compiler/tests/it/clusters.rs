@@ -155,7 +155,10 @@ fn f4_read_weights_that_contradict_the_preference_are_said() {
 fn f5_roles_by_a_scheduler_are_left_alone() {
     let compiled = proxysql(&pxc("roles_by: external"));
     assert_eq!(table(&compiled.configuration, Table::GaleraHostgroups), "");
-    insta::assert_snapshot!(told(&pxc("roles_by: external").replace("failback: automatic", ""), EngineId::Proxysql27), @"info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it is one of the readers, with the lowest weight, because there is no last resort; after another server becomes the writer, it keeps its full share of reads");
+    insta::assert_snapshot!(told(&pxc("roles_by: external").replace("failback: automatic", ""), EngineId::Proxysql27), @"
+    warning SW322: on proxysql-2.7, the read weight of n22 has no effect: it is the writer, which takes reads by its own weight only with `writer_serves_reads: always`
+    info SW322: on proxysql-2.7, the writer answers about one in 100 reads per reader: it is one of the readers, with the lowest weight, because there is no last resort; after another server becomes the writer, it keeps its full share of reads
+    ");
 }
 
 /// The monitor of Galera hostgroups would set OFFLINE_SOFT back to ONLINE: a server that is out has no row, and the next
@@ -197,6 +200,24 @@ fn compiled_for_bundled(topology: &str) -> String {
     lines.collect::<Vec<_>>().join("\n")
 }
 
+/// Somebody who writes `failback: manual` gets it, or an error; the default is a warning.
+#[test]
+fn a_written_failback_that_an_engine_lacks_is_an_error() {
+    let of = |failback: &str| {
+        told(
+            &pxc("").replace("failback: automatic", failback),
+            EngineId::Proxysql27,
+        )
+    };
+    assert!(of("failback: manual").contains("error SW320: on proxysql-2.7, the preferred writer takes over"));
+    assert!(of("").contains("warning SW322: on proxysql-2.7, the preferred writer takes over"));
+    assert!(
+        !of("failback: automatic").contains("takes over"),
+        "{}",
+        of("failback: automatic")
+    );
+}
+
 /// F7: a group sets `read_only` itself; no read_only rule stands beside it.
 #[test]
 fn f7_group_replication_has_its_own_table() {
@@ -205,7 +226,10 @@ fn f7_group_replication_has_its_own_table() {
     assert_eq!(table(&compiled.configuration, Table::GaleraHostgroups), "");
     assert_eq!(table(&compiled.configuration, Table::ReplicationHostgroups), "");
     insta::assert_snapshot!(table(&compiled.configuration, Table::GroupReplicationHostgroups), @"writer_hostgroup=100 backup_writer_hostgroup=102 reader_hostgroup=101 offline_hostgroup=9101 max_writers=1 writer_is_also_reader=0 max_transactions_behind=10");
-    insta::assert_snapshot!(told(&topology, EngineId::Proxysql27), @"info SW322: on proxysql-2.7, the group elects its primary itself: group_replication_member_weight on the servers ranks them, `writer_preference` only decides where writes go until the monitor has asked");
+    insta::assert_snapshot!(told(&topology, EngineId::Proxysql27), @"
+    warning SW322: on proxysql-2.7, the group elects its primary itself, and a preferred writer that is back takes over only then: set group_replication_member_weight on the servers
+    info SW322: on proxysql-2.7, the group elects its primary itself: group_replication_member_weight on the servers ranks them, `writer_preference` only decides where writes go until the monitor has asked
+    ");
 }
 
 #[test]

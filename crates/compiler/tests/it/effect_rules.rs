@@ -270,6 +270,7 @@ firewall: {app: {mode: protecting, allow: {statements: [SELECT 1]}}}
     SW320: proxysql-2.7 cannot regulate a delay by a signal; bundled can; `on_unsupported: approximate` or `skip` accepts that statements always wait 1 ms, whatever replication_lag says, and 500 ms is never reached
     SW320: proxysql-2.7 cannot limit how many statements run at once; bundled can; `on_unsupported: approximate` or `skip` accepts that any number of these statements run at once
     SW320: proxysql-2.7 cannot select statements by the tables that they name; bundled can; `on_unsupported: approximate` or `skip` accepts that it has no effect
+    SW320: proxysql-2.7 cannot mirror statements beside a firewall, whose check of the first copy ends the engine (signal 6): remove the mirror, or the section `firewall`; `on_unsupported: approximate` or `skip` accepts that no copy is sent
     ");
     let approximate = r#"
 throttles:
@@ -375,4 +376,33 @@ throttles:
     SW321: bundled does not measure replication_lag of one, two: the throttle never starts there
     SW321: bundled cannot measure flow_control: statements always wait 5 ms, whatever flow_control says; only clusters of type galera have flow control
     ");
+}
+
+/// A firewall checks copies of statements too, and the first one ends ProxySQL.
+#[test]
+fn mirrors_beside_a_firewall_are_refused_at_their_line() {
+    let mirrors = "mirrors:\n  canary: {match: {statements: [select]}, to: {cluster: shard-9}MORE}\n";
+    let firewall = "firewall:\n  batch: {mode: disabled}\n";
+    let raw = |columns: &str| {
+        format!("query_rules:\n  raw: {{rules: [{{match_digest: x, {columns}, apply: 1}}]}}\n")
+    };
+    let both = |more: &str| format!("{}{firewall}", mirrors.replace("MORE", more));
+    for (topology, expected) in [
+        (both(""), true),
+        (mirrors.replace("MORE", ""), false),
+        (firewall.to_owned(), false),
+        (format!("{}{firewall}", raw("mirror_hostgroup: 5")), true),
+        (format!("{}{firewall}", raw("mirror_flagOUT: 5")), true),
+        (raw("mirror_hostgroup: 5"), false),
+        // Somebody else's words accept that no copy is sent.
+        (both(", on_unsupported: skip"), false),
+    ] {
+        for engine in [EngineId::Proxysql27, EngineId::Proxysql30] {
+            let told = told(&topology, engine, Severity::Error);
+            let is_refused = told.contains("SW320") && told.contains("beside a firewall");
+            assert_eq!(is_refused, expected, "{engine}\n{topology}\n{told}");
+        }
+    }
+    let skipped = of(&both(", on_unsupported: skip"), EngineId::Proxysql27);
+    assert_eq!(effects(&skipped, None, "SELECT a FROM t").mirror_hostgroup, None);
 }

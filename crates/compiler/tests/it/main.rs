@@ -9,6 +9,7 @@ mod effect_rules;
 mod effects;
 mod engines;
 mod examples;
+mod fields;
 mod figures;
 #[path = "../../../cli/tests/it/generator.rs"]
 #[allow(

@@ -2,7 +2,9 @@
 
 use insta::assert_snapshot;
 use shardwright_plan::safety::{Limits, check, check_taking_back, errors};
-use shardwright_plan::{Action, Effect, Facts, Hazard, Plan, RowChange, RowKey, Severity, Timestamp};
+use shardwright_plan::{
+    Action, Effect, Facts, Hazard, LiveServers, Plan, RowChange, RowKey, Severity, Timestamp,
+};
 use shardwright_rules::*;
 
 use crate::fixtures::*;
@@ -127,11 +129,17 @@ fn taking_back_does_not_give_writes_to_servers_that_have_not_followed() {
         old: Facts::new(),
         new: Facts::from_iter([("delay".to_owned(), 5.into())]),
     };
+    let reads = RowChange {
+        action: Action::Change,
+        row: RowKey::Rule(102),
+        old: to(10),
+        new: to(11),
+    };
     let effects = [
-        effect("shard_maps.m.shards.t1", vec![rule.clone()]),
+        effect("shard_maps.m.shards.t1", vec![rule]),
         effect("shard_maps.m.shards.t2", vec![slower]),
-        // A rule of a policy may send reads elsewhere.
-        effect("read_write_policies.p", vec![rule]),
+        // The readers of a cluster follow its writer.
+        effect("read_write_policies.p", vec![reads]),
         effect(
             "clusters.a.servers.s1",
             vec![
@@ -142,17 +150,24 @@ fn taking_back_does_not_give_writes_to_servers_that_have_not_followed() {
         // One server more than before.
         effect("clusters.b.servers.s2", vec![row(Action::Add, "20", "more.db")]),
     ];
+    let live = LiveServers {
+        servers: servers(&[(10, "new.db"), (11, "reader.db"), (20, "other.db")]),
+        clusters: vec![vec![10, 11]],
+        ..LiveServers::default()
+    };
     let none = Limits::default();
-    let refusals = check_taking_back("px1", &effects, &none, &[]);
+    let check =
+        |limits: &Limits, allowed: &[String]| check_taking_back("px1", &effects, &live, limits, allowed);
+    let refusals = check(&none, &[]);
     let subjects: Vec<&str> = refusals[0].subjects.iter().map(Address::as_str).collect();
     assert_eq!(refusals.len(), 1);
     assert_eq!(subjects, ["shard_maps.m.shards.t1", "clusters.a.servers.s1"]);
-    assert!(check_taking_back("px1", &effects, &none, &["stale_copy".to_owned()]).is_empty());
+    assert!(check(&none, &["stale_copy".to_owned()]).is_empty());
     let protected = Limits {
         protect: vec!["clusters.a".into()],
         ..none
     };
-    let codes: Vec<String> = check_taking_back("px1", &effects, &protected, &[])
+    let codes: Vec<String> = check(&protected, &[])
         .into_iter()
         .map(|refusal| refusal.code)
         .collect();
@@ -231,4 +246,84 @@ fn errors_that_a_target_has_already_do_not_refuse() {
     let mut unchanged = plan_for(&["p1"], &running(12, &bundled()), &bundled());
     unchanged.targets[0].hazards = vec![hazard("SW401", Severity::Error, "users.a")];
     assert_eq!(refusals(&unchanged, &Limits::default(), &[]), "");
+}
+fn servers(hosts: &[(u64, &str)]) -> Vec<(u64, String)> {
+    let with_port = |(hostgroup, host): &(u64, &str)| (*hostgroup, format!("{host}:3306"));
+    hosts.iter().map(with_port).collect()
+}
+
+/// One row of an object that a run has changed, taken back, and whether that hands its statements to a stale copy.
+#[test]
+fn rows_that_send_statements_back_to_other_servers_are_stale_copies() {
+    let live = LiveServers {
+        servers: servers(&[
+            (10, "one.db"),
+            (11, "one-reader.db"),
+            (20, "two.db"),
+            (21, "two.db"),
+            (30, "one.db"),
+        ]),
+        clusters: vec![vec![10, 11]],
+        default_hostgroups: [("app".to_owned(), 10), ("batch".to_owned(), 20)].into(),
+    };
+    let fast = |user: &str| RowKey::FastRoute {
+        username: user.into(),
+        schemaname: "t17".into(),
+        flag_in: 0,
+    };
+    let user = || RowKey::Row {
+        table: "mysql_users".into(),
+        key: vec!["app".into(), "1".into()],
+    };
+    let to = |hostgroup: u64| ("destination_hostgroup", hostgroup);
+    let default = |hostgroup: u64| ("default_hostgroup", hostgroup);
+    let raw = "query_rules.legacy.rules[0]";
+    let routes = "query_rules.legacy.fast_routing[7]";
+    let shard = "shard_maps.tenants.shards.t17";
+    for (address, row, old, new, expected) in [
+        (routes, fast("app"), Some(to(20)), Some(to(10)), true),
+        (routes, fast("app"), Some(to(11)), Some(to(10)), false),
+        (routes, fast("app"), Some(to(20)), Some(to(21)), false),
+        // A server in two hostgroups has the data of both.
+        (routes, fast("app"), Some(to(30)), Some(to(10)), false),
+        // Without its row, a schema goes where its user goes.
+        (routes, fast("app"), Some(to(20)), None, true),
+        (routes, fast("app"), Some(to(10)), None, false),
+        (routes, fast("batch"), None, Some(to(20)), false),
+        (routes, fast("batch"), None, Some(to(10)), true),
+        (raw, RowKey::Rule(50), Some(to(20)), Some(to(10)), true),
+        (raw, RowKey::Rule(50), Some(to(20)), None, true),
+        // A hostgroup without servers has taken no writes.
+        (raw, RowKey::Rule(50), Some(to(99)), Some(to(10)), false),
+        (shard, RowKey::Rule(100_017), Some(to(20)), Some(to(11)), true),
+        (shard, RowKey::Rule(100_017), Some(to(20)), None, false),
+        ("users.app", user(), Some(default(20)), Some(default(10)), true),
+        ("users.app", user(), Some(default(11)), Some(default(10)), false),
+    ] {
+        let facts = |side: Option<(&str, u64)>| {
+            Facts::from_iter(side.map(|(column, hostgroup)| (column.to_owned(), hostgroup.into())))
+        };
+        let action = match (old, new) {
+            (None, _) => Action::Add,
+            (_, None) => Action::Remove,
+            _ => Action::Change,
+        };
+        let described = format!("{address} {row:?}: {old:?} to {new:?}");
+        let effect = Effect {
+            action,
+            address: address.into(),
+            old: Facts::new(),
+            new: Facts::new(),
+            reason: None,
+            rows: vec![RowChange {
+                action,
+                row,
+                old: facts(old),
+                new: facts(new),
+            }],
+        };
+        let refusals = check_taking_back("px1", &[effect], &live, &Limits::default(), &[]);
+        let codes: Vec<&str> = refusals.iter().map(|refusal| refusal.code.as_str()).collect();
+        assert_eq!(codes == ["stale_copy"], expected, "{described}");
+    }
 }

@@ -72,7 +72,7 @@ impl AdminSession {
                 })),
             },
         };
-        request.send(&self.shared);
+        self.shared.kill(request);
         match answered.recv_timeout(2 * self.shared.limits.connect_timeout) {
             Ok(Killed::Done) => {}
             // The session has ended before it saw the order.

@@ -105,7 +105,7 @@ impl Session {
                 })),
             },
         };
-        request.send(shared);
+        shared.kill(request);
         let killed = tokio::select! {
             answered = answered => answered.unwrap_or(Killed::Done),
             // A server that does not answer is given time to connect and to kill.

@@ -79,7 +79,7 @@ fn groups(out: &mut String, configuration: &Configuration, ownership: &Ownership
     }
     let all: Vec<&(String, String)> = parts
         .iter()
-        .flat_map(|part| part.live.iter().chain(&part.at_start))
+        .flat_map(|part| part.live.iter().chain(&part.at_start).chain(&part.of_node))
         .collect();
     for module in ["admin", "mysql"] {
         let prefix = format!("{module}-");

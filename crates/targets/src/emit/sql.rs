@@ -5,7 +5,9 @@ use std::fmt::Write;
 use shardwright_rules::{Configuration, FIREWALL_MESSAGE};
 
 use super::literal::literal;
-use super::variables::{FIREWALL_ENABLED, FIREWALL_MESSAGE as FIREWALL_MESSAGE_VARIABLE, reset, variables};
+use super::variables::{
+    FIREWALL_ENABLED, FIREWALL_MESSAGE as FIREWALL_MESSAGE_VARIABLE, left_to_node, reset, variables,
+};
 use super::{Cell, EmitError, Ownership, Row, Table, rows};
 
 /// What makes memory live, and then durable. Hostgroups come before the rules that name them, and rules before the
@@ -44,6 +46,9 @@ pub fn sql_within(configuration: &Configuration, ownership: &Ownership) -> Resul
     header(&mut out, configuration, ownership, &rows, &of_others);
     for note in variables.notes.iter().chain(&reset.notes) {
         comment(&mut out, note);
+    }
+    for (variable, _) in &variables.of_node {
+        comment(&mut out, &left_to_node(variable));
     }
     for (variable, value) in &variables.live {
         set(&mut out, variable, value);

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use shardwright_rules::tables::NodeVariable;
 use shardwright_rules::{Body, ClusterKind, Configuration, RegexEngine, WriterServesReads};
 
 use crate::emit::rows::reference_text;
@@ -12,6 +13,11 @@ const LAG_WHEN_STOPPED_S: u32 = 60;
 pub(crate) const AT_START: [&str; 3] = ["mysql-interfaces", "mysql-threads", "mysql-stacksize"];
 /// Loading it closes the port that reads the script.
 const ADMIN_PORT: &str = "admin-mysql_ifaces";
+
+/// Whether the variable belongs to the node, so that nothing sets it from outside.
+fn is_left_to_node(name: &str) -> bool {
+    NodeVariable::of(name).is_some_and(NodeVariable::is_left_alone)
+}
 /// The variables that switch the firewall on and give its message.
 pub(crate) const FIREWALL_ENABLED: &str = "mysql-firewall_whitelist_enabled";
 pub(crate) const FIREWALL_MESSAGE: &str = "mysql-firewall_whitelist_errormsg";
@@ -26,17 +32,27 @@ pub(crate) struct Variables {
     pub(crate) live: Vec<(String, String)>,
     /// Those that take effect when ProxySQL starts.
     pub(crate) at_start: Vec<(String, String)>,
+    /// Those that belong to the node: a file for its first start has them, and nothing sets them later.
+    pub(crate) of_node: Vec<(String, String)>,
 }
 
 impl Variables {
     fn new(notes: Vec<String>, all: impl IntoIterator<Item = (String, String)>) -> Self {
-        let (at_start, live) = all.into_iter().partition(|(name, _)| is_at_start(name));
+        let (of_node, others): (Vec<_>, Vec<_>) =
+            all.into_iter().partition(|(name, _)| is_left_to_node(name));
+        let (at_start, live) = others.into_iter().partition(|(name, _)| is_at_start(name));
         Self {
             notes,
             live,
             at_start,
+            of_node,
         }
     }
+}
+
+/// What is said of a variable that belongs to the node.
+pub(crate) fn left_to_node(name: &str) -> String {
+    format!("{name} stays as it is: it belongs to the node.")
 }
 
 /// Whether a variable is read when ProxySQL starts, and set back by a load after that.
@@ -108,6 +124,10 @@ pub(crate) fn reset(configuration: &Configuration, defaults: &BTreeMap<String, S
     let mut notes = Vec::new();
     let mut all = Vec::new();
     for (name, default) in defaults.iter().filter(|(name, _)| !written.contains(name)) {
+        if is_left_to_node(name) && name != ADMIN_PORT {
+            notes.push(left_to_node(name));
+            continue;
+        }
         if name == ADMIN_PORT {
             notes.push(format!(
                 "{name} stays as it is: loading its default, {default}, would close the admin port in use."

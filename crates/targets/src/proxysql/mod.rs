@@ -30,6 +30,7 @@ mod row;
 mod rule_sets;
 mod run;
 mod running;
+mod serving;
 mod session;
 mod staged;
 mod stages;

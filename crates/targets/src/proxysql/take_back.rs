@@ -1,6 +1,6 @@
 //! Runs that have ended, taken back: the same changes the other way round, as a run of their own through the same gates.
 
-use shardwright_plan::{ApplyReport, Effect, Outcome};
+use shardwright_plan::{ApplyReport, Effect, LiveServers, Outcome};
 
 use super::apply::live_and_saved;
 use super::change::Change;
@@ -11,17 +11,23 @@ use super::journal::{End, Run, RunRecord};
 use super::live::Live;
 use super::mark::{Lease, Mark, is_of_mark};
 use super::run::named;
+use super::serving::live_servers;
 use super::target::ProxySqlTarget;
 
 type Ending = (Outcome, String);
 
 impl ProxySqlTarget {
-    /// What taking back a run that was applied would change. Nothing is changed.
+    /// What taking back a run that was applied would change, and the servers before that. Nothing is changed.
     ///
     /// # Errors
     /// How it would end instead, with the reason: rows that the run wrote hold something else by now, say.
-    pub fn preview_of_taking_back(&mut self, name: &str) -> Result<Vec<Effect>, Box<ApplyReport>> {
-        let previewed = self.back(name).map(|(_, changes)| of_changes(&changes));
+    pub fn preview_of_taking_back(
+        &mut self,
+        name: &str,
+    ) -> Result<(Vec<Effect>, LiveServers), Box<ApplyReport>> {
+        let previewed = self
+            .back(name)
+            .map(|(_, changes, live)| (of_changes(&changes), live_servers(&live)));
         previewed.map_err(|(outcome, message)| Box::new(self.report(name, outcome, message, None)))
     }
 
@@ -35,7 +41,7 @@ impl ProxySqlTarget {
     }
 
     fn try_take_back(&mut self, name: &str) -> Result<Ending, Ending> {
-        let (taken, mut changes) = self.back(name)?;
+        let (taken, mut changes, _) = self.back(name)?;
         let Some((journal, identity)) = self.journal.clone() else {
             return Err((
                 Outcome::NotSent,
@@ -89,8 +95,8 @@ impl ProxySqlTarget {
         }
     }
 
-    /// The changes of a run the other way round, where everything still is as it left it.
-    fn back(&mut self, name: &str) -> Result<(Run, Vec<Change>), Ending> {
+    /// The changes of a run the other way round, where everything still is as it left it, and what is live.
+    fn back(&mut self, name: &str) -> Result<(Run, Vec<Change>, Live), Ending> {
         let Some((journal, _)) = self.journal.clone() else {
             return Err((
                 Outcome::NotSent,
@@ -133,7 +139,7 @@ impl ProxySqlTarget {
             .map(|change| change.name.to_string())
             .collect();
         match moved.is_empty() {
-            true => Ok((run, changes)),
+            true => Ok((run, changes, live)),
             false => Err((
                 Outcome::Stale,
                 format!(

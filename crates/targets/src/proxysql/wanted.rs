@@ -136,6 +136,10 @@ impl Wanted {
     ) {
         let written = variables::variables(configuration);
         let reset = variables::reset(configuration, &ownership.resets);
+        let differs = |(name, value): &&(String, String)| live.variable(name) != Some(value);
+        let of_node = written.of_node.iter().filter(differs);
+        self.notes
+            .extend(of_node.map(|(name, _)| variables::left_to_node(name)));
         self.notes.extend(reset.notes);
         let live_now = written.live.into_iter().chain(reset.live);
         for (name, value) in live_now.filter(|(name, _)| !keeps_firewall(name, ownership, live)) {

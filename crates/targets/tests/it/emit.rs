@@ -338,3 +338,19 @@ fn a_firewall_is_loaded_before_it_is_switched_on() {
     SAVE MYSQL FIREWALL TO DISK;
     ");
 }
+
+/// A script is for a node that runs; a file is for one that starts.
+#[test]
+fn a_script_sets_no_variable_of_the_node() {
+    let mut configuration = Configuration::empty(EngineId::Proxysql27);
+    let address = ("admin-mysql_ifaces".to_owned(), "10.1.1.1:6032".to_owned());
+    configuration.variables.extend([address]);
+    let script = emit::sql(&configuration).unwrap();
+    assert!(
+        script.contains("-- admin-mysql_ifaces stays as it is: it belongs to the node."),
+        "{script}"
+    );
+    assert!(!script.contains("SET admin-mysql_ifaces"), "{script}");
+    let file = emit::cnf(&configuration).unwrap();
+    assert!(file.contains("mysql_ifaces = \"10.1.1.1:6032\""), "{file}");
+}

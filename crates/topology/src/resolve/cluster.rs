@@ -144,7 +144,7 @@ fn cluster(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Cluster
     let kind = kind(object, context);
     let servers = object.field(&SERVERS).filter(|field| field.value.is_map());
     let servers = servers.map_or_else(Vec::new, |field| {
-        server::servers(object, &field, may_replicate(object), context)
+        server::servers(object, &field, scope_of_servers(object), context)
     });
     let servers = Table::new(servers);
     server_count(object, kind, &servers, context);
@@ -169,16 +169,6 @@ fn cluster(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Cluster
     };
     somebody_reads(object, &cluster, context);
     Some(cluster)
-}
-
-/// Whether the cluster is of type `replication`, or of none that can be read.
-fn may_replicate(object: &Object<'_, '_>) -> bool {
-    let kind = object.field(&TYPE);
-    let kind = kind.and_then(|kind| ClusterKind::of_word(kind.value.node()?.as_text()?));
-    matches!(
-        kind,
-        None | Some(ClusterKind::Replication { .. } | ClusterKind::Hostgroup)
-    )
 }
 
 fn server_count(
@@ -246,6 +236,27 @@ fn keys_of_other_types(object: &Object<'_, '_>, kind: ClusterKind, context: &mut
             let message = format!("`{}` is for {of}", field.key.text);
             object.error(NOT_TOGETHER, message, field.key.span, context);
         }
+    }
+    let fails_back = object.has(&cluster::FAILBACK)
+        && object.get(&cluster::FAILBACK, context) == Failback::Automatic
+        && matches!(kind, ClusterKind::Replication { .. });
+    if fails_back {
+        let message = "`failback: automatic` is for clusters of type galera and group_replication: in a cluster of type \
+                       replication, the server that was promoted last writes until another one is promoted";
+        object.error(NOT_TOGETHER, message, object.span(&cluster::FAILBACK), context);
+    }
+}
+
+/// What a cluster says about the fields of its servers.
+fn scope_of_servers(object: &Object<'_, '_>) -> server::Allowed {
+    let kind = object.field(&TYPE);
+    let kind = kind.and_then(|kind| ClusterKind::of_word(kind.value.node()?.as_text()?));
+    server::Allowed {
+        max_replication_lag: matches!(
+            kind,
+            None | Some(ClusterKind::Replication { .. } | ClusterKind::Hostgroup)
+        ),
+        read_weight: kind.is_none_or(ClusterKind::has_roles),
     }
 }
 

@@ -9,7 +9,7 @@ use self::shard_move::{FROM, TO};
 use super::object::{Object, ObjectOrigin};
 use super::values::within;
 use super::{Defined, instances, names, section_origin};
-use crate::codes::{BAD_MOVE, BAD_VALUE, MISSING_KEY};
+use crate::codes::{BAD_MOVE, BAD_VALUE, MISSING_KEY, NOT_CARRIED_OUT};
 use crate::fields::{AnyField, object};
 use crate::model::{ClusterId, Move, OpenTransactions, Shard, Topology};
 use crate::tree::context::Context;
@@ -96,6 +96,7 @@ fn one(
     defined: &Defined,
     context: &mut Context<'_>,
 ) -> Option<Move> {
+    let errors_before = context.report.problems.counts().error;
     object.require_all(&shard_move::FIELDS, context);
     let shard = shard(object, topology, context);
     let from = names::cluster(object, &FROM, defined, context);
@@ -105,6 +106,15 @@ fn one(
     }
     let (max_fence_ms, wait_ms, then) = times(object, context);
     let (ready, ready_timeout_ms) = ready(object, context);
+    if context.report.problems.counts().error == errors_before {
+        let message = format!(
+            "the move of `{}` is listed by plans, and not carried out yet",
+            object.name
+        );
+        let help = "`apply` refuses a plan with a move: copy the shard by hand, then change the map and remove the move";
+        let diagnostic = Diagnostic::warning(NOT_CARRIED_OUT, message).at(object.key, "");
+        object.push(diagnostic.help(help), context);
+    }
     Some(Move {
         origin: object.origin,
         shard: shard?.origin,

@@ -71,11 +71,18 @@ const fn weight(name: &'static str, says: &'static str) -> Declared<Count> {
     int(name, says, 0, 10_000_000)
 }
 
-/// Reads `servers` of a cluster; of one that replicates, servers may have a limit of lag.
+/// Fields that have a meaning for servers of the cluster's type; all of them where the type cannot be read.
+#[derive(Clone, Copy)]
+pub(super) struct Allowed {
+    pub(super) max_replication_lag: bool,
+    pub(super) read_weight: bool,
+}
+
+/// Reads `servers` of a cluster.
 pub(super) fn servers(
     cluster: &Object<'_, '_>,
     field: &Field<'_>,
-    replicates: bool,
+    allowed: Allowed,
     context: &mut Context<'_>,
 ) -> Vec<Server> {
     let parent = instances::part_origin(cluster, field, context);
@@ -87,11 +94,20 @@ pub(super) fn servers(
         context,
         |object, context| {
             let server = server(object, context)?;
-            if !replicates && object.has(&MAX_REPLICATION_LAG) {
+            if !allowed.max_replication_lag && object.has(&MAX_REPLICATION_LAG) {
                 let message = "`max_replication_lag` is for clusters of type replication";
                 let diagnostic = Diagnostic::error(NOT_TOGETHER, message)
                     .at(object.key_span(&MAX_REPLICATION_LAG), "")
                     .help("for galera and group_replication, set `max_transactions_behind` of the cluster");
+                object.push(diagnostic, context);
+            }
+            if !allowed.read_weight && object.has(&server::READ_WEIGHT) {
+                let message = "`read_weight` is for clusters with readers: of type replication, galera and group_replication";
+                let diagnostic = Diagnostic::error(NOT_TOGETHER, message)
+                    .at(object.key_span(&server::READ_WEIGHT), "")
+                    .help(
+                        "remove it; in a cluster of type hostgroup, `weight` is the share of all statements",
+                    );
                 object.push(diagnostic, context);
             }
             let endpoint = (server.host.to_ascii_lowercase(), server.port);

@@ -1,5 +1,7 @@
 //! Shard maps: the key, its finders, the shards, and what becomes of other statements.
 
+mod schemas;
+
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
@@ -13,11 +15,11 @@ use super::policy::applies_to;
 use super::scope::scope_of;
 use super::values::within;
 use super::{Defined, finder, instances, key, names, overrides, partition, shard};
-use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_PLACED, NOT_TOGETHER, OTHERWISE_CYCLE};
+use crate::codes::{BAD_VALUE, MISSING_KEY, NOT_TOGETHER, OTHERWISE_CYCLE};
 use crate::fields::{AnyField, Declared, Or, WordOr, holders, object, shapes};
 use crate::model::{
-    ClusterId, Conflict, CountHitsBy, Key, MissingAction, MissingBegin, MissingKey, RuleLayout, Shard,
-    ShardMap, ShardMapId, StatedTables, Table, UnknownKey, Unqualified, Words,
+    ClusterId, Conflict, CountHitsBy, Finder, Key, MissingAction, MissingBegin, MissingKey, RuleLayout,
+    Shard, ShardMap, ShardMapId, StatedTables, Table, UnknownKey, Unqualified, Words,
 };
 use crate::tree::context::Context;
 use crate::tree::view::Field;
@@ -202,7 +204,8 @@ fn shard_map(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'
     if complete && let Some(part) = &part {
         partition::check(object, part, &key, &shards, context);
     }
-    check_schemas(object, &shards, context);
+    schemas::check(object, &shards, &key_from, unqualified, context);
+    check_tables(object, &key_from, context);
     let map = ShardMap {
         name: object.name.clone(),
         origin: object.origin,
@@ -271,28 +274,19 @@ fn shards(
     (Table::new(shards), complete)
 }
 
-/// A map that renames schemas must know the one that clients name; the others have no use for it.
-fn check_schemas(object: &Object<'_, '_>, shards: &[Shard], context: &mut Context<'_>) {
-    if object.has(&UNQUALIFIED) && !shards.is_empty() && shards.iter().all(|shard| shard.schema.is_none()) {
-        let message = "`unqualified` is for maps whose shards have a `schema`";
-        object.error(NOT_TOGETHER, message, object.key_span(&UNQUALIFIED), context);
-    }
-    let by_schema_only = shards
+/// `tables` is read by finders that look for a column.
+fn check_tables(object: &Object<'_, '_>, key_from: &[Finder], context: &mut Context<'_>) {
+    let has_columns = key_from
         .iter()
-        .find(|shard| shard.cluster.is_none() && shard.schema.is_some());
-    if let Some(shard) = by_schema_only.filter(|_| !object.has(&LOGICAL_SCHEMA)) {
-        let message = format!(
-            "the shard `{}` has a schema and no cluster, so the map needs the `logical_schema` that the schema replaces",
-            shard.name
+        .any(|finder| matches!(finder, Finder::Column { .. }));
+    if object.has(&shard_map::TABLES) && !key_from.is_empty() && !has_columns {
+        let message = "`tables` is for maps that find their key in a column";
+        object.error(
+            NOT_TOGETHER,
+            message,
+            object.key_span(&shard_map::TABLES),
+            context,
         );
-        let diagnostic = Diagnostic::error(NOT_PLACED, message)
-            .at(
-                context.origins.field(shard.origin, shard::shard::SCHEMA.name()),
-                "",
-            )
-            .also(object.key, "the map");
-        let diagnostic = context.origins.mark(shard.origin, diagnostic);
-        context.report.push(diagnostic);
     }
 }
 

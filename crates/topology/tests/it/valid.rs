@@ -17,7 +17,10 @@ fn load_valid(fixture: &str) -> Project {
 #[test]
 fn the_whole_language_resolves_without_problems() {
     let loaded = crate::support::load_text("language", include_str!("../valid/language.yaml"));
-    assert_eq!(render::text::render(&loaded.problems, &loaded.sources, false), "");
+    // Moves are part of the language, and nobody carries them out yet.
+    let problems = loaded.problems.sorted();
+    let codes: Vec<&str> = problems.iter().map(|problem| problem.code.as_str()).collect();
+    assert_eq!(codes, ["SW341"]);
 }
 
 #[test]
@@ -230,7 +233,7 @@ fn references_and_defaults() {
         "{CLUSTERS}users:\n  app: {{password: {{command: [vault, read], previous: {{env: OLD}}}}, cluster: two}}\n\
          shard_maps:\n  a:\n    key: {{name: k, type: integer}}\n    key_from: [{{comment: {{}}}}]\n    otherwise: shard_maps.b\n    \
          unknown_key: {{cluster: two}}\n    missing_key: {{session_setup: {{cluster: one}}}}\n    shards: {{s: {{keys: [1], cluster: one}}}}\n  \
-         b:\n    key: {{name: z, type: text}}\n    key_from: [{{comment: {{name: zone}}}}]\n    shards: {{s: {{keys: [x], schema: y}}}}\n    logical_schema: w\n    \
+         b:\n    key: {{name: z, type: text}}\n    key_from: [{{comment: {{name: zone}}}}, {{column: {{name: z}}}}]\n    shards: {{s: {{keys: [x], schema: y}}}}\n    logical_schema: w\n    \
          tables: {{base: [t], views: {{v_t: [t, u]}}}}\n\
          query_rules:\n  r: {{at: {{before: a/s}}, rules: [{{error_msg: no}}]}}\n"
     );

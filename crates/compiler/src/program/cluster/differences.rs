@@ -184,7 +184,13 @@ fn election(cluster: &Cluster, report: &mut Diagnostics<'_>) {
                 let message = format!(
                     "on {engine}, the preferred writer takes over as soon as it is back: write `failback: automatic`, or `roles_by: external` to leave roles to a scheduler"
                 );
-                report.add(Severity::Warning, DIFFERENCE, cluster.origin, "failback", message);
+                // The default of the language is no wish of the file.
+                let (severity, code) = if report.is_written(cluster.origin, "failback") {
+                    (Severity::Error, UNSUPPORTED)
+                } else {
+                    (Severity::Warning, DIFFERENCE)
+                };
+                report.add(severity, code, cluster.origin, "failback", message);
             }
             let out = |server: &&Server| server.state == ServerState::Draining;
             for server in cluster.servers.iter().filter(out) {
@@ -194,14 +200,24 @@ fn election(cluster: &Cluster, report: &mut Diagnostics<'_>) {
                 report.difference(server.origin, "state", what);
             }
         }
-        ClusterKind::GroupReplication if !cluster.writer_preference.is_empty() && cluster.writers == 1 => {
-            let what = "the group elects its primary itself: group_replication_member_weight on the servers ranks \
-                        them, `writer_preference` only decides where writes go until the monitor has asked";
-            report.difference(cluster.origin, "writer_preference", what);
-        }
-        ClusterKind::Single
-        | ClusterKind::Hostgroup
-        | ClusterKind::Replication { .. }
-        | ClusterKind::GroupReplication => {}
+        ClusterKind::GroupReplication => elected_by_group(cluster, report),
+        ClusterKind::Single | ClusterKind::Hostgroup | ClusterKind::Replication { .. } => {}
+    }
+}
+
+/// What the election of a group takes from the proxy.
+fn elected_by_group(cluster: &Cluster, report: &mut Diagnostics<'_>) {
+    if cluster.failback == Failback::Automatic {
+        let message = format!(
+            "on {}, the group elects its primary itself, and a preferred writer that is back takes over only then: set \
+             group_replication_member_weight on the servers",
+            report.engine
+        );
+        report.add(Severity::Warning, DIFFERENCE, cluster.origin, "failback", message);
+    }
+    if !cluster.writer_preference.is_empty() && cluster.writers == 1 {
+        let what = "the group elects its primary itself: group_replication_member_weight on the servers ranks them, \
+                    `writer_preference` only decides where writes go until the monitor has asked";
+        report.difference(cluster.origin, "writer_preference", what);
     }
 }

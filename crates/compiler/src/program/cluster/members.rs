@@ -1,12 +1,13 @@
 //! The servers of a cluster as members of its hostgroups.
 
+use shardwright_diagnostics::Severity;
 use shardwright_rules::{Candidate, EngineId, Member, MemberStatus};
 use shardwright_topology::model::{
     Cluster, ClusterKind, RolesBy, Server, ServerState, ServerTls, Topology, WriterServesReads,
 };
 
 use super::weights::{Weights, read_weight};
-use crate::diagnostics::Diagnostics;
+use crate::diagnostics::{DIFFERENCE, Diagnostics};
 
 /// The servers of a cluster, the most wanted writer first: `writer_preference`, then the order of definition.
 pub(super) fn preferred(cluster: &Cluster) -> Vec<&Server> {
@@ -48,6 +49,7 @@ pub(super) fn members(cluster: &Cluster, report: &mut Diagnostics<'_>) -> Member
             continue;
         }
         writers.push(member(cluster, server, weights.writer[at], 0, report));
+        report_unread_weight(cluster, server, report);
         match cluster.writer_serves_reads {
             WriterServesReads::Never => {}
             WriterServesReads::Always => {
@@ -58,6 +60,27 @@ pub(super) fn members(cluster: &Cluster, report: &mut Diagnostics<'_>) -> Member
     }
     readers.append(&mut last);
     Members { writers, readers }
+}
+
+/// ProxySQL has rows and no candidates: the weight of a writer among the readers is that of its row there, if it has one.
+fn report_unread_weight(cluster: &Cluster, server: &Server, report: &mut Diagnostics<'_>) {
+    let is_ranked = matches!(cluster.kind, ClusterKind::Galera | ClusterKind::GroupReplication)
+        && cluster.roles_by == RolesBy::Engine;
+    let is_read = is_ranked || cluster.writer_serves_reads == WriterServesReads::Always;
+    if report.engine.is_proxysql() && server.read_weight.is_some() && !is_read {
+        let message = format!(
+            "on {}, the read weight of {} has no effect: it is the writer, which takes reads by its own weight only with \
+             `writer_serves_reads: always`",
+            report.engine, server.name
+        );
+        report.add(
+            Severity::Warning,
+            DIFFERENCE,
+            server.origin,
+            "read_weight",
+            message,
+        );
+    }
 }
 
 /// A server as the only member of a hostgroup. It takes all statements, however far it is behind.

@@ -175,3 +175,47 @@ fn a_run_that_was_applied_is_taken_back_unless_its_rows_have_changed() {
     assert!(!plan(&mut rig.target(), &configuration(SHOP), Some("shop")).has_changes());
     assert_eq!(report.after.unwrap().generation, 3);
 }
+
+/// An address of one node is not another node's, whatever the project says.
+#[test]
+fn variables_of_the_node_are_named_and_left_alone() {
+    let Some(rig) = Rig::start("variables of one node on a real ProxySQL") else {
+        return;
+    };
+    let written = configuration(
+        "variables: {admin-mysql_ifaces: '10.1.1.1:6032', admin-web_port: '6099', mysql-max_connections: '4000'}",
+    );
+    let value = |name: &str| {
+        rig.lines(&format!(
+            "SELECT variable_value FROM runtime_global_variables WHERE variable_name = '{name}'"
+        ))
+    };
+    let before = ["admin-mysql_ifaces", "admin-web_port"].map(value);
+    let mut target = rig.target();
+    let planned = plan(&mut target, &written, Some("shop"));
+    let told: Vec<&str> = planned.targets[0]
+        .hazards
+        .iter()
+        .map(|hazard| hazard.message.as_str())
+        .filter(|message| message.contains("belongs to the node"))
+        .collect();
+    assert_eq!(
+        told,
+        [
+            "admin-mysql_ifaces stays as it is: it belongs to the node.",
+            "admin-web_port stays as it is: it belongs to the node."
+        ]
+    );
+    assert_eq!(apply(&planned, &mut target).outcome, Outcome::Applied);
+    assert_eq!(["admin-mysql_ifaces", "admin-web_port"].map(value), before);
+    assert_eq!(value("mysql-max_connections"), ["4000"]);
+    // What an earlier project has written of them is not set back either.
+    let resets = [("admin-web_port".to_owned(), "6080".to_owned())];
+    let ownership = Ownership {
+        resets: BTreeMap::from(resets),
+        ..Ownership::default()
+    };
+    let mut target = rig.target_of(Some("shop"), ownership);
+    let planned = plan(&mut target, &written, Some("shop"));
+    assert!(!planned.has_changes(), "{planned:#?}");
+}
