@@ -20,6 +20,7 @@ mod placement;
 mod project;
 mod recorded;
 mod references;
+mod refusals;
 mod reports;
 mod rule_set;
 mod signals;

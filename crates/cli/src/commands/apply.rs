@@ -6,19 +6,19 @@ use std::path::Path;
 use std::time::Duration;
 
 use shardwright_plan::render::SHOWN_DIGEST;
-use shardwright_plan::safety::{self, Refusal};
+use shardwright_plan::safety;
 use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan, apply_all, conclusion, nothing_begun};
 use shardwright_targets::proxysql::Way;
 
 use crate::args::{Apply, Format, Global};
 use crate::clock;
-use crate::codes;
 use crate::commands::plan;
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
 use crate::live::{self, Live, LockUse, side_by_side};
 use crate::meaning;
 use crate::project::{self, Opened};
+use crate::refusals::{allowances, exit, refuse};
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
@@ -141,45 +141,6 @@ fn expect(plan: &Plan, expected: &str) -> Result<(), CommandError> {
     Err(CommandError::new(Exit::Stale, message).hint("review the new plan: shardwright plan"))
 }
 
-/// The codes of `--allow CODE=REASON`: those of `limits`, and of errors that a reason lifts. A reason is required.
-pub(crate) fn allowances(allow: &[String], limits: &[&str]) -> Result<Vec<String>, CommandError> {
-    let code =
-        |text: &String| match text.split_once('=') {
-            Some((code, reason)) if !code.is_empty() && !reason.trim().is_empty() => {
-                check_allowance(code, limits).map(|()| code.to_owned())
-            }
-            _ => Err(CommandError::usage(format!("--allow {text} has no reason"))
-                .hint("write --allow CODE=REASON")),
-        };
-    allow.iter().map(code).collect()
-}
-
-fn check_allowance(code: &str, limits: &[&str]) -> Result<(), CommandError> {
-    if limits.contains(&code) {
-        return Ok(());
-    }
-    // Plans have findings, and taking a run back has none.
-    let has_findings = limits.contains(&"plan_expiry");
-    if !has_findings || !codes::is_of_plans(code) {
-        let findings = if has_findings {
-            ", or the code of an error of the plan"
-        } else {
-            ""
-        };
-        return Err(
-            CommandError::usage(format!("--allow {code}: there is nothing of this name to allow"))
-                .hint(format!("it can be {}{findings}", limits.join(", "))),
-        );
-    }
-    if !safety::is_liftable(code) {
-        return Err(
-            CommandError::usage(format!("--allow {code}: no reason lifts this error"))
-                .hint(format!("shardwright explain {code} says what to do")),
-        );
-    }
-    Ok(())
-}
-
 /// The codes that do not refuse the plan: prepared statements are waited for where there is time to.
 fn lifted_by(args: &Apply, allowed: &[String]) -> Vec<String> {
     let waited_for = (args.drain > 0).then(|| shardwright_plan::codes::PREPARED.to_owned());
@@ -222,24 +183,6 @@ fn in_environment_of(plan: &Plan, global: &Global) -> Result<Global, CommandErro
 
 fn refuse_unsafe(plan: &Plan, opened: &Opened, allowed: &[String]) -> Result<(), CommandError> {
     refuse(&safety::check(plan, &live::limits(opened), clock::now(), allowed))
-}
-
-/// Limits that are broken and that nobody has lifted end the command.
-pub(crate) fn refuse(refusals: &[Refusal]) -> Result<(), CommandError> {
-    let Some(exit) = refused(refusals) else {
-        return Ok(());
-    };
-    let lines: Vec<String> = refusals.iter().map(ToString::to_string).collect();
-    Err(CommandError::new(
-        exit,
-        format!("refused; nothing was changed\n  {}", lines.join("\n  ")),
-    ))
-}
-
-/// The exit code of a command that is refused for these; `None` where there is none.
-pub(crate) fn refused(refusals: &[Refusal]) -> Option<Exit> {
-    let exits = refusals.iter().map(|refusal| exit(refusal.outcome.exit_code()));
-    exits.min()
 }
 
 /// Asks the user; without an answer nothing is done. `needs` says why it is asked, where nobody can be.
@@ -290,8 +233,4 @@ pub(crate) fn present(reports: &[ApplyReport], ui: &Ui) -> Result<(), CommandErr
         }
     }
     Ok(())
-}
-
-pub(crate) fn exit(code: u8) -> Exit {
-    Exit::from_code(code).expect("outcomes only have codes of the table")
 }

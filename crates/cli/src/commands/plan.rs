@@ -5,13 +5,13 @@ use shardwright_plan::{Plan, safety};
 
 use crate::args::{self, Format, Global};
 use crate::clock;
-use crate::commands::apply::{allowances, refused};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::replace_file;
 use crate::live::{self, LockUse};
 use crate::meaning;
 use crate::project::{self, Opened};
+use crate::refusals::{allowances, refused};
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {

@@ -4,11 +4,12 @@ use shardwright_plan::{ApplyReport, safety};
 use shardwright_targets::proxysql::Way;
 
 use crate::args::{Format, Global, Rollback};
-use crate::commands::apply::{allowances, approve, exit, present, refuse};
+use crate::commands::apply::{approve, present};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::live;
 use crate::project;
+use crate::refusals::{allowances, exit, refuse};
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &Rollback, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {

@@ -7,7 +7,6 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use shardwright_plan::TargetError;
 use shardwright_rules::tables::GLOBAL_VARIABLES;
 use shardwright_rules::{Configuration, EngineId};
 
@@ -17,7 +16,6 @@ use super::module::Module;
 use super::row::{Row, RowName};
 use super::run::modules;
 use super::session::{AdminSession, SessionError};
-use super::target::ProxySqlTarget;
 
 /// The modules that decide where statements go. What servers there are does not, and the monitor moves them.
 const DECIDING: [Module; 4] = [
@@ -84,18 +82,6 @@ impl<'r> Around<'r> {
             }
         }
         Self { before, after }
-    }
-}
-
-impl ProxySqlTarget {
-    /// What it runs, whoever its rows are of, as far as a configuration holds it.
-    ///
-    /// # Errors
-    /// It cannot be reached or read, or is not what the project says.
-    pub fn running_rule_set(&self) -> Result<Configuration, TargetError> {
-        let live = self.running()?;
-        let rows: Rows<'_> = live.rows().map(|(name, found)| (name, &found.row)).collect();
-        Ok(Arc::unwrap_or_clone(rule_set(&rows, self.engine()).configuration))
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
 use shardwright_plan::{Assessment, Difference, Hazard, Observed, Severity, Staged, Step, TargetError};
@@ -180,6 +181,16 @@ impl ProxySqlTarget {
     /// As [`ProxySqlTarget::read`].
     pub fn running(&self) -> Result<Live, TargetError> {
         self.checked_version(|session| Live::of(session, &self.ownership, Layer::Runtime))
+    }
+
+    /// What it runs, whoever its rows are of, as far as a configuration holds it.
+    ///
+    /// # Errors
+    /// As [`ProxySqlTarget::read`].
+    pub fn running_rule_set(&self) -> Result<Configuration, TargetError> {
+        let live = self.running()?;
+        let rows = live.rows().map(|(name, found)| (name, &found.row)).collect();
+        Ok(Arc::unwrap_or_clone(rule_set(&rows, self.engine).configuration))
     }
 
     fn checked_version(
