@@ -133,7 +133,9 @@ mod tests {
             let statement = parse(text).unwrap().unwrap();
             assert_eq!(place(&statement), at, "{text}");
             assert_eq!(statement.needs(), *role, "{text}");
-            assert_eq!(statement.operation().is_some(), *role > Role::Stats, "{text}");
+            // A check needs the role of an apply, because it asks for the same secrets, and changes nothing.
+            let changes_something = *role > Role::Stats && !text.contains("CHECK");
+            assert_eq!(statement.operation().is_some(), changes_something, "{text}");
         }
     }
 }

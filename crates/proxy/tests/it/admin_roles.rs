@@ -75,6 +75,7 @@ const STATEMENTS: &[(&str, usize)] = &[
     ("SHARDWRIGHT ALLOW APP 'archive'", 1),
     ("SHARDWRIGHT ALLOW DIGEST '0x1F'", 1),
     ("SHARDWRIGHT KILL 1", 1),
+    ("SHARDWRIGHT CHECK EXPECT 99 '' AS '{}'", 2),
     ("SHARDWRIGHT APPLY EXPECT 99 '' AS '{}'", 2),
     ("SHARDWRIGHT RELOAD", 2),
 ];

@@ -28,25 +28,31 @@ type Ending = (Outcome, String);
 impl ProxySqlTarget {
     /// Brings a run of this target that has not ended to an end. Doing it again is harmless.
     pub fn finish(&mut self, name: &str, way: Way) -> ApplyReport {
+        let before = self.base();
         let (outcome, message) = match self.try_finish(name, way) {
             Ok(ending) | Err(ending) => ending,
         };
-        let after = self.read().ok().map(|live| self.observed(&live).base());
-        self.report(name, outcome, message, after)
+        self.report(name, outcome, message, before)
+    }
+
+    /// The base that a plan made now would have; `None`: it cannot be read.
+    pub(super) fn base(&mut self) -> Option<Base> {
+        self.read().ok().map(|live| self.observed(&live).base())
     }
 
     pub(super) fn report(
-        &self,
+        &mut self,
         run: &str,
         outcome: Outcome,
         message: String,
-        after: Option<Base>,
+        before: Option<Base>,
     ) -> ApplyReport {
+        let after = self.base();
         ApplyReport {
             target: self.name.clone(),
             plan: run.to_owned(),
             outcome,
-            before: None,
+            before,
             after,
             message,
             problems: Vec::new(),

@@ -28,16 +28,19 @@ impl ProxySqlTarget {
         let previewed = self
             .back(name)
             .map(|(_, changes, live)| (of_changes(&changes), live_servers(&live)));
-        previewed.map_err(|(outcome, message)| Box::new(self.report(name, outcome, message, None)))
+        previewed.map_err(|(outcome, message)| {
+            let base = self.base();
+            Box::new(self.report(name, outcome, message, base))
+        })
     }
 
     /// Takes back a run that was applied.
     pub fn take_back(&mut self, name: &str) -> ApplyReport {
+        let before = self.base();
         let (outcome, message) = match self.try_take_back(name) {
             Ok(ending) | Err(ending) => ending,
         };
-        let after = self.read().ok().map(|live| self.observed(&live).base());
-        self.report(name, outcome, message, after)
+        self.report(name, outcome, message, before)
     }
 
     fn try_take_back(&mut self, name: &str) -> Result<Ending, Ending> {
