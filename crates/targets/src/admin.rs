@@ -116,7 +116,7 @@ pub(crate) fn open(
 /// The error of a port that has not answered within a time.
 fn silent(limit: Duration) -> mysql::Error {
     let message = format!("it does not answer within {} s", limit.as_secs_f64());
-    mysql::Error::IoError(io::Error::new(io::ErrorKind::Other, message))
+    mysql::Error::IoError(io::Error::other(message))
 }
 
 /// What went wrong, with the time that an answer may take.
