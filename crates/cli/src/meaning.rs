@@ -52,10 +52,9 @@ pub(crate) fn plan(
 /// The meanings of the parts of a plan.
 #[derive(Default)]
 struct Meanings {
-    /// Those of rules and users alone.
-    known: Vec<(Basis, Option<Meaning>)>,
-    /// Targets with all that their parts mean.
-    of_targets: Vec<(String, Meaning)>,
+    compared: Vec<(Basis, Option<Comparison>)>,
+    /// Targets with all that their parts mean; `None`: they route nothing yet.
+    of_targets: Vec<(String, Option<Meaning>)>,
 }
 
 impl OfParts for Meanings {
@@ -74,18 +73,17 @@ impl OfParts for Meanings {
             return Ok(());
         }
         let basis = basis(live, observed, desired).map_err(|error| unreachable(&error))?;
-        let at = match self.known.iter().position(|(known, _)| *known == basis) {
+        let at = match self.compared.iter().position(|(known, _)| *known == basis) {
             Some(at) => at,
             None => {
-                let meaning = meaning(&basis, observed, desired);
-                self.known.push((basis, meaning));
-                self.known.len() - 1
+                let comparison = comparison(&basis, observed, desired);
+                self.compared.push((basis, comparison));
+                self.compared.len() - 1
             }
         };
-        if let Some(of_rules) = &self.known[at].1 {
-            let meaning = with_changes_beside(of_rules.clone(), &beside(&part.effects, compares));
-            self.of_targets.push((part.name.clone(), meaning));
-        }
+        let comparison = self.compared[at].1.clone();
+        let meaning = comparison.map(|comparison| comparison.with(&beside(&part.effects, compares)));
+        self.of_targets.push((part.name.clone(), meaning));
         Ok(())
     }
 
@@ -95,13 +93,17 @@ impl OfParts for Meanings {
             // With statements that show it.
             CHANGED if !meaning.witnesses.is_empty() => 0,
             CHANGED => 1,
-            "undecided" => 2,
+            UNDECIDED => 2,
             _ => 3,
         };
-        let (_, gravest) = self.of_targets.iter().min_by_key(|(_, meaning)| order(meaning))?;
+        let meanings = self.of_targets.iter().filter_map(|(_, meaning)| meaning.as_ref());
+        let gravest = meanings.min_by_key(|meaning| order(meaning))?;
+        let have_it = self
+            .of_targets
+            .iter()
+            .filter(|(_, meaning)| meaning.as_ref() == Some(gravest));
+        let names: Vec<&str> = have_it.map(|(name, _)| name.as_str()).collect();
         let mut meaning = gravest.clone();
-        let has_it = |(name, other): &(String, Meaning)| (*other == meaning).then(|| name.clone());
-        let names: Vec<String> = self.of_targets.iter().filter_map(has_it).collect();
         if names.len() < self.of_targets.len() {
             let names = names.join(", ");
             meaning.summary = meaning.summary.map(|summary| format!("on {names}: {summary}"));
@@ -120,10 +122,11 @@ fn basis(live: &mut Live, observed: &Observed, desired: &Configuration) -> Resul
     }
 }
 
-fn meaning(basis: &Basis, observed: &Observed, desired: &Arc<Configuration>) -> Option<Meaning> {
+/// Compares rules and users before and after; `None`: the target routes nothing yet.
+fn comparison(basis: &Basis, observed: &Observed, desired: &Arc<Configuration>) -> Option<Comparison> {
     let pair = match basis {
         Basis::Rows(Routing::Untouched) => {
-            return Some(same("no rule, user or routing variable changes".to_owned(), true));
+            return Some(Comparison::Untouched);
         }
         Basis::Configurations(_) => {
             let before = observed.configuration.as_ref()?;
@@ -140,7 +143,7 @@ fn meaning(basis: &Basis, observed: &Observed, desired: &Arc<Configuration>) -> 
                 .filter_map(|side| side.unreadable.as_ref());
             if let Some(reason) = unreadable.next() {
                 let why = format!("a row that is live cannot be read: {reason}");
-                return Some(undecided(&why));
+                return Some(Comparison::Undecided(why));
             }
             let unmodelled = before.unmodelled.iter().chain(&after.unmodelled).next().cloned();
             Pair {
@@ -160,65 +163,92 @@ fn meaning(basis: &Basis, observed: &Observed, desired: &Arc<Configuration>) -> 
     };
     let (answer, _) = equivalence_by(&pair.before, &pair.after, &means);
     Some(match answer {
-        Equivalence::Proved => match pair.unmodelled {
-            None => same("nothing routes differently (proved)".to_owned(), true),
-            Some(besides) => same(format!("{AS_FAR_AS_KNOWN}: {besides}"), false),
+        Equivalence::Proved => Comparison::Same {
+            doubt: pair.unmodelled,
         },
-        Equivalence::Refuted { differences, .. } => changed(&differences, desired),
+        Equivalence::Refuted { differences, .. } => Comparison::Changed(witnesses(&differences, desired)),
         Equivalence::Undecided { constructs } => {
-            undecided(constructs.first().map_or("no reason is known", String::as_str))
+            let why = constructs.into_iter().next();
+            Comparison::Undecided(why.unwrap_or_else(|| "no reason is known".to_owned()))
         }
     })
 }
 
-/// The meaning with what changes beside rules and users. No proof is about that, so that nothing routes differently is not said of it.
-fn with_changes_beside(mut meaning: Meaning, beside: &[String]) -> Meaning {
-    if beside.is_empty() {
-        return meaning;
-    }
-    let beside = format!("what else changes: {}", beside.join("; "));
-    let summary = meaning.summary.unwrap_or_default();
-    meaning.summary = Some(match meaning.answer.as_str() {
-        SAME => {
-            let is_proved = if meaning.proved { " (proved)" } else { "" };
-            let doubt = summary.strip_prefix(AS_FAR_AS_KNOWN);
-            let doubt = doubt.map_or_else(String::new, |doubt| format!(", as far as is known{doubt}"));
-            format!("no rule sends a statement elsewhere{is_proved}{doubt}; {beside}")
+/// What a comparison of rules and users came to.
+#[derive(Clone)]
+enum Comparison {
+    /// No rule, user or variable that is compared changes.
+    Untouched,
+    Same {
+        /// What keeps it from being certain.
+        doubt: Option<String>,
+    },
+    Changed(Vec<Witness>),
+    /// With the reason.
+    Undecided(String),
+}
+
+impl Comparison {
+    /// The meaning of a plan that also changes what is named in `beside`. No proof is about that, so that nothing routes
+    /// differently is not said of it.
+    fn with(self, beside: &[String]) -> Meaning {
+        let beside = (!beside.is_empty()).then(|| format!("what else changes: {}", beside.join("; ")));
+        let (answer, proved, summary, witnesses) = match (self, beside) {
+            (Self::Untouched, None) => {
+                let summary = "no rule, user or routing variable changes".to_owned();
+                (SAME, true, summary, Vec::new())
+            }
+            (Self::Same { doubt }, None) => {
+                let is_proved = doubt.is_none();
+                let summary = format!("nothing routes differently{}", certainty(doubt));
+                (SAME, is_proved, summary, Vec::new())
+            }
+            (Self::Untouched, Some(beside)) => {
+                let summary = format!("{}; {beside}", none_elsewhere(None));
+                (CHANGED, false, summary, Vec::new())
+            }
+            (Self::Same { doubt }, Some(beside)) => {
+                let summary = format!("{}; {beside}", none_elsewhere(doubt));
+                (CHANGED, false, summary, Vec::new())
+            }
+            (Self::Changed(witnesses), beside) => {
+                let beside = beside.map_or_else(String::new, |beside| format!("{beside}; "));
+                let summary = format!("{beside}statements go another way, for example:");
+                (CHANGED, true, summary, witnesses)
+            }
+            (Self::Undecided(why), beside) => {
+                let beside = beside.map_or_else(String::new, |beside| format!("; {beside}"));
+                let summary = format!("not decided whether statements route differently: {why}{beside}");
+                (UNDECIDED, false, summary, Vec::new())
+            }
+        };
+        Meaning {
+            answer: answer.to_owned(),
+            proved,
+            summary: Some(summary),
+            witnesses,
         }
-        CHANGED => format!("{beside}; {summary}"),
-        _ => format!("{summary}; {beside}"),
-    });
-    if meaning.answer == SAME {
-        meaning.answer = CHANGED.to_owned();
-        meaning.proved = false;
     }
-    meaning
+}
+
+fn none_elsewhere(doubt: Option<String>) -> String {
+    format!("no rule sends a statement elsewhere{}", certainty(doubt))
+}
+
+/// How certain it is that nothing differs.
+fn certainty(doubt: Option<String>) -> String {
+    doubt.map_or_else(
+        || " (proved)".to_owned(),
+        |doubt| format!(", as far as is known: {doubt}"),
+    )
 }
 
 const SAME: &str = "same";
 const CHANGED: &str = "changed";
-/// How the summary begins where there is a reason to doubt it.
-const AS_FAR_AS_KNOWN: &str = "nothing routes differently, as far as is known";
+const UNDECIDED: &str = "undecided";
 
-fn same(summary: String, proved: bool) -> Meaning {
-    Meaning {
-        answer: SAME.to_owned(),
-        proved,
-        summary: Some(summary),
-        witnesses: Vec::new(),
-    }
-}
-
-fn undecided(why: &str) -> Meaning {
-    Meaning {
-        answer: "undecided".to_owned(),
-        proved: false,
-        summary: Some(format!("not decided whether statements route differently: {why}")),
-        witnesses: Vec::new(),
-    }
-}
-
-fn changed(differences: &[Difference], desired: &Configuration) -> Meaning {
+/// The first differences, as a plan shows them.
+fn witnesses(differences: &[Difference], desired: &Configuration) -> Vec<Witness> {
     let witnesses = differences.iter().take(MOST_SHOWN).map(|difference| {
         let [before, after] = [&difference.left, &difference.right].map(|side| place(side.as_ref(), desired));
         let after = match before == after {
@@ -235,12 +265,7 @@ fn changed(differences: &[Difference], desired: &Configuration) -> Meaning {
             after,
         }
     });
-    Meaning {
-        answer: CHANGED.to_owned(),
-        proved: true,
-        summary: Some("statements go another way, for example:".to_owned()),
-        witnesses: witnesses.collect(),
-    }
+    witnesses.collect()
 }
 
 /// Where a statement goes; `None`: its user cannot log in.

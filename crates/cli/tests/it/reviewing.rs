@@ -3,6 +3,7 @@
 
 use shardwright_testkit::ReservedPort;
 
+use crate::fleets::{ENGINES, Fleet};
 use crate::proxysql_targets::Rig;
 use crate::rule_sets::git;
 
@@ -43,6 +44,23 @@ fn what_routes_differently_stands_first() {
         ),
         "{plan}"
     );
+}
+
+#[test]
+fn what_is_known_of_one_target_is_not_said_of_a_new_one() {
+    for engine in ENGINES {
+        let fleet = Fleet::start(engine, 2);
+        fleet.ends(0, &["apply", "--auto-approve", "--target", "p1"]);
+        fleet.topology(2, "");
+        // The second one runs nothing yet, so that everything there is new.
+        let plan = fleet.ends(0, &["plan"]);
+        assert!(
+            plan.contains(
+                "routing   on p1: no rule sends a statement elsewhere (proved); what else changes: "
+            ),
+            "{engine}: {plan}"
+        );
+    }
 }
 
 #[test]
