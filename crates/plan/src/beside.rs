@@ -7,6 +7,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_rules::Address;
+use shardwright_rules::tables::{
+    FAST_ROUTING, FIREWALL_RULES, FIREWALL_USERS, GALERA_HOSTGROUPS, GLOBAL_VARIABLES,
+    GROUP_REPLICATION_HOSTGROUPS, QUERY_RULES, REPLICATION_HOSTGROUPS, SERVERS, USERS,
+};
 
 use crate::{Action, Effect, ObjectKind, RowChange, RowKey};
 
@@ -48,17 +52,17 @@ impl Subject {
 
 /// Tables of ProxySQL whose columns are all about one thing, remarks left out.
 const TABLES: [(&str, Subject); 11] = [
-    ("mysql_servers", Subject::Servers),
+    (SERVERS.name, Subject::Servers),
     ("mysql_servers_ssl_params", Subject::Servers),
-    ("mysql_replication_hostgroups", Subject::Servers),
-    ("mysql_group_replication_hostgroups", Subject::Servers),
-    ("mysql_galera_hostgroups", Subject::Servers),
+    (REPLICATION_HOSTGROUPS.name, Subject::Servers),
+    (GROUP_REPLICATION_HOSTGROUPS.name, Subject::Servers),
+    (GALERA_HOSTGROUPS.name, Subject::Servers),
     ("mysql_aws_aurora_hostgroups", Subject::Servers),
     ("mysql_hostgroup_attributes", Subject::Servers),
-    ("mysql_query_rules", Subject::Compared),
-    ("mysql_query_rules_fast_routing", Subject::Compared),
-    ("mysql_firewall_whitelist_users", Subject::Compared),
-    ("mysql_firewall_whitelist_rules", Subject::Compared),
+    (QUERY_RULES.name, Subject::Compared),
+    (FAST_ROUTING.name, Subject::Compared),
+    (FIREWALL_USERS.name, Subject::Compared),
+    (FIREWALL_RULES.name, Subject::Compared),
 ];
 /// Columns of `mysql_users`.
 const USER_COLUMNS: [(&str, Subject); 13] = [
@@ -91,8 +95,6 @@ const USER_FACTS: [(&str, Subject); 10] = [
 ];
 
 const REMARK: &str = "comment";
-const USERS: &str = "mysql_users";
-const VARIABLES: &str = "global_variables";
 
 fn listed(list: &[(&str, Subject)], name: &str) -> Subject {
     let found = list.iter().find(|(listed, _)| *listed == name);
@@ -102,10 +104,12 @@ fn listed(list: &[(&str, Subject)], name: &str) -> Subject {
 impl Subject {
     /// The subject of a column of one of ProxySQL's tables but that of variables, each of which has its own.
     pub fn of_column(table: &str, column: &str) -> Self {
-        match (table, column) {
-            (_, REMARK) => Self::Remark,
-            (USERS, column) => listed(&USER_COLUMNS, column),
-            (table, _) => listed(&TABLES, table),
+        if column == REMARK {
+            Self::Remark
+        } else if table == USERS.name {
+            listed(&USER_COLUMNS, column)
+        } else {
+            listed(&TABLES, table)
         }
     }
 
@@ -164,9 +168,14 @@ enum Changed<'e> {
 }
 
 fn changes(effect: &Effect) -> Vec<Changed<'_>> {
-    let rows: Vec<&RowChange> = effect.rows.iter().filter(|row| table(row).is_some()).collect();
-    if !rows.is_empty() {
-        return rows.into_iter().flat_map(of_row).collect();
+    // Rules and rows of fast routing are compared.
+    let rows = effect.rows.iter().filter_map(|row| match &row.row {
+        RowKey::Row { table, key } => Some(of_row(table, key, row)),
+        RowKey::Rule(_) | RowKey::FastRoute { .. } => None,
+    });
+    let mut rows = rows.peekable();
+    if rows.peek().is_some() {
+        return rows.flatten().collect();
     }
     let facts = effect.old.keys().chain(effect.new.keys());
     match effect.kind() {
@@ -180,37 +189,21 @@ fn changes(effect: &Effect) -> Vec<Changed<'_>> {
     }
 }
 
-/// The table of a row that is no rule and no row of fast routing.
-fn table(row: &RowChange) -> Option<&str> {
-    match &row.row {
-        RowKey::Row { table, .. } => Some(table),
-        RowKey::Rule(_) | RowKey::FastRoute { .. } => None,
+fn of_row<'e>(table: &str, key: &'e [String], row: &'e RowChange) -> Vec<Changed<'e>> {
+    if table == GLOBAL_VARIABLES.name {
+        let name = key.first().map(|name| Changed::Variable(name));
+        return name.into_iter().collect();
     }
-}
-
-fn of_row(row: &RowChange) -> Vec<Changed<'_>> {
-    let RowKey::Row { table, key } = &row.row else {
-        return Vec::new();
-    };
     let columns = row.old.keys().chain(row.new.keys());
-    match table.as_str() {
-        VARIABLES => key
-            .first()
-            .map(|name| Changed::Variable(name))
-            .into_iter()
-            .collect(),
-        USERS if row.action == Action::Change => columns
-            .map(|column| Changed::Value(Subject::of_column(table, column)))
-            .collect(),
+    let subjects = columns.map(|column| Subject::of_column(table, column));
+    if row.action == Action::Change {
+        subjects.map(Changed::Value).collect()
+    } else if table == USERS.name {
         // Who can log in is compared; whether rules count for the user is not.
-        USERS => {
-            let passage = columns.filter(|column| Subject::of_column(table, column) == Subject::Passage);
-            passage.map(|_| Changed::Value(Subject::Passage)).collect()
-        }
-        _ if row.action == Action::Change => columns
-            .map(|column| Changed::Value(Subject::of_column(table, column)))
-            .collect(),
-        _ => vec![Changed::Value(listed(&TABLES, table))],
+        let passages = subjects.filter(|subject| *subject == Subject::Passage);
+        passages.map(Changed::Value).collect()
+    } else {
+        vec![Changed::Value(listed(&TABLES, table))]
     }
 }
 

@@ -1,5 +1,6 @@
 //! An apply to several targets: everything is checked before anything is changed, and the first failure stops what has not begun.
 
+use crate::outcome::{BACK, MIXED};
 use crate::{ApplyReport, Outcome, Plan, Target, Trace, apply_allowing};
 
 /// Applies a plan to targets in their order. The first that fails is the last to which anything is sent. `begin` is told the name
@@ -88,8 +89,8 @@ pub fn conclusion(reports: &[ApplyReport]) -> Option<String> {
         .filter_map(|(what, names)| Some(format!("{what}: {}", names?)))
         .collect();
     let state = match ApplyReport::exit_code_of_all(reports) {
-        7 => "the state is mixed",
-        6 => "every target that was changed is back",
+        MIXED => "the state is mixed",
+        BACK => "every target that was changed is back",
         _ => "nothing was changed",
     };
     Some(format!("{state}; {}", parts.join("; ")))

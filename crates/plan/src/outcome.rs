@@ -51,8 +51,8 @@ const EXIT_CODES: [(Outcome, u8); 11] = [
     (Outcome::Mixed, MIXED),
 ];
 
-const MIXED: u8 = 7;
-const BACK: u8 = 6;
+pub(crate) const MIXED: u8 = 7;
+pub(crate) const BACK: u8 = 6;
 
 /// The order of the codes where nothing was changed and several apply.
 const PRECEDENCE: [u8; 3] = [1, 5, 4];
