@@ -6,12 +6,29 @@ use crate::codes;
 use crate::error::CommandError;
 use crate::exit::Exit;
 
-/// The codes of `--allow CODE=REASON`: those of `limits`, and of errors that a reason lifts. A reason is required.
-pub(crate) fn allowances(allow: &[String], limits: &[&str]) -> Result<Vec<String>, CommandError> {
+/// What `--allow` is given for.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Subject {
+    Plan,
+    /// It has no findings.
+    TakingBack,
+}
+
+impl Subject {
+    fn limits(self) -> &'static [&'static str] {
+        match self {
+            Self::Plan => &safety::LIMITS,
+            Self::TakingBack => &safety::LIMITS_OF_TAKING_BACK,
+        }
+    }
+}
+
+/// The codes of `--allow CODE=REASON`: those of limits, and of errors that a reason lifts. A reason is required.
+pub(crate) fn allowances(allow: &[String], subject: Subject) -> Result<Vec<String>, CommandError> {
     let code =
         |text: &String| match text.split_once('=') {
             Some((code, reason)) if !code.is_empty() && !reason.trim().is_empty() => {
-                check_allowance(code, limits).map(|()| code.to_owned())
+                check_allowance(code, subject).map(|()| code.to_owned())
             }
             _ => Err(CommandError::usage(format!("--allow {text} has no reason"))
                 .hint("write --allow CODE=REASON")),
@@ -19,12 +36,12 @@ pub(crate) fn allowances(allow: &[String], limits: &[&str]) -> Result<Vec<String
     allow.iter().map(code).collect()
 }
 
-fn check_allowance(code: &str, limits: &[&str]) -> Result<(), CommandError> {
+fn check_allowance(code: &str, subject: Subject) -> Result<(), CommandError> {
+    let limits = subject.limits();
     if limits.contains(&code) {
         return Ok(());
     }
-    // Plans have findings, and taking a run back has none.
-    let has_findings = limits.contains(&"plan_expiry");
+    let has_findings = subject == Subject::Plan;
     if !has_findings || !codes::is_of_plans(code) {
         let findings = if has_findings {
             ", or the code of an error of the plan"

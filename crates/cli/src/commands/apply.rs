@@ -18,14 +18,14 @@ use crate::exit::Exit;
 use crate::live::{self, Live, LockUse, side_by_side};
 use crate::meaning;
 use crate::project::{self, Opened};
-use crate::refusals::{allowances, exit, refuse};
+use crate::refusals::{Subject, allowances, exit, refuse};
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     if let Some(run) = &args.resume {
         return resume(run, global, ui);
     }
-    let allowed = allowances(&args.allow, &safety::LIMITS)?;
+    let allowed = allowances(&args.allow, Subject::Plan)?;
     let saved = args.plan.as_deref().map(saved).transpose()?;
     let opened = match &saved {
         Some(plan) => project::open(&in_environment_of(plan, global)?, ui)?,

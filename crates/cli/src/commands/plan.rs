@@ -11,11 +11,11 @@ use crate::files::replace_file;
 use crate::live::{self, LockUse};
 use crate::meaning;
 use crate::project::{self, Opened};
-use crate::refusals::{allowances, refused};
+use crate::refusals::{Subject, allowances, refused};
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
-    let allowed = allowances(&args.allow, &safety::LIMITS)?;
+    let allowed = allowances(&args.allow, Subject::Plan)?;
     let opened = project::open(global, ui)?;
     project::show(&opened.problems, &opened.sources, ui);
     let mut live = live::targets(&opened, &args.selection)?;

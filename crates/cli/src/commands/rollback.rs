@@ -9,11 +9,11 @@ use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::live;
 use crate::project;
-use crate::refusals::{allowances, exit, refuse};
+use crate::refusals::{Subject, allowances, exit, refuse};
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &Rollback, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
-    let allowed = allowances(&args.allow, &safety::LIMITS_OF_TAKING_BACK)?;
+    let allowed = allowances(&args.allow, Subject::TakingBack)?;
     let opened = project::open(global, ui)?;
     let (run, mut target) = live::run(&opened, &args.run)?;
     if run.is_open() {
