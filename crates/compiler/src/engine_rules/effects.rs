@@ -5,7 +5,7 @@
 //! are chains behind the rules that place a statement.
 
 use shardwright_rules::{Address, EngineRule, Shard};
-use shardwright_topology::model::{Multiplex, OnUnsupported};
+use shardwright_topology::model::Multiplex;
 
 use super::chains::{Branch, Chains, Target};
 use super::{Lowering, forms};
@@ -100,10 +100,7 @@ pub(crate) fn effect_in_front(program: &Program, effect: usize) -> Vec<DraftRule
 }
 
 fn no_effect(section: &Section<Effect>, what: &str, report: &mut Diagnostics<'_>) {
-    let choice = match section.on_unsupported {
-        OnUnsupported::Error => OnUnsupported::Error,
-        OnUnsupported::Approximate | OnUnsupported::Skip => OnUnsupported::Skip,
-    };
+    let choice = section.on_unsupported.without_approximation();
     let (field, who) = match section.step {
         Effect::Delay(_) => ("applies_to", SupportedBy::Bundled),
         Effect::TimeLimit(_) => ("statement_timeout", SupportedBy::Bundled),

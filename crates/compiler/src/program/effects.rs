@@ -123,12 +123,7 @@ fn engine_has(choice: OnUnsupported, lacking: Unsupported<'_>, report: &mut Diag
     if report.engine.is_proxysql() {
         return true;
     }
-    let choice = match choice {
-        OnUnsupported::Error => OnUnsupported::Error,
-        // There is no nearest form.
-        OnUnsupported::Approximate | OnUnsupported::Skip => OnUnsupported::Skip,
-    };
-    report.on_unsupported(choice, lacking)
+    report.on_unsupported(choice.without_approximation(), lacking)
 }
 
 fn cache(cache: &model::Cache, report: &mut Diagnostics<'_>) -> Option<Section<Effect>> {

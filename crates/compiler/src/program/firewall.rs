@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use shardwright_rules::{Address, EngineId, FirewallMode, digest_hash};
-use shardwright_topology::model::{self as model, Allowed, OnUnsupported, OriginId, Topology};
+use shardwright_topology::model::{self as model, Allowed, OriginId, Topology};
 
 use super::{RawBlock, Section};
 use crate::diagnostics::{Diagnostics, SupportedBy, UNSUPPORTED, Unsupported};
@@ -32,10 +32,7 @@ pub(super) fn users(topology: &Topology, report: &mut Diagnostics<'_>) -> Vec<Us
     for firewall in &topology.firewall {
         if report.engine == EngineId::Bundled {
             if firewall.mode != FirewallMode::Disabled {
-                let choice = match firewall.on_unsupported {
-                    OnUnsupported::Error => OnUnsupported::Error,
-                    OnUnsupported::Approximate | OnUnsupported::Skip => OnUnsupported::Skip,
-                };
+                let choice = firewall.on_unsupported.without_approximation();
                 let lacking = Unsupported {
                     origin: firewall.origin,
                     field: "mode",
@@ -82,11 +79,7 @@ pub(super) fn refuse_mirrors(
     effects.retain(|section| {
         let is_mirror = matches!(section.step, Effect::Mirror { .. });
         if is_mirror {
-            let choice = match section.on_unsupported {
-                OnUnsupported::Error => OnUnsupported::Error,
-                // There is no nearest form.
-                OnUnsupported::Approximate | OnUnsupported::Skip => OnUnsupported::Skip,
-            };
+            let choice = section.on_unsupported.without_approximation();
             let lacking = Unsupported {
                 origin: section.origin,
                 field: "",

@@ -76,6 +76,17 @@ pub enum OnUnsupported {
     Skip,
 }
 
+impl OnUnsupported {
+    /// The choice where an engine has no nearest form.
+    #[must_use]
+    pub fn without_approximation(self) -> Self {
+        match self {
+            Self::Error => Self::Error,
+            Self::Approximate | Self::Skip => Self::Skip,
+        }
+    }
+}
+
 impl Words for Consistency {
     const WORDS: &'static [(&'static str, Self)] = &[("eventual", Self::Eventual), ("causal", Self::Causal)];
 }
