@@ -114,26 +114,25 @@ impl WorkerHandle {
     }
 
     pub(crate) fn occupants(&self, hostgroup: HostgroupId) -> Option<usize> {
-        let (sender, receiver) = std_mpsc::channel();
-        self.tell(Message::Occupants(hostgroup, sender));
-        receiver.recv().ok()
+        self.ask(|sender| Message::Occupants(hostgroup, sender))
     }
 
     pub(crate) fn sessions(&self) -> Option<Vec<SessionFigures>> {
-        let (sender, receiver) = std_mpsc::channel();
-        self.tell(Message::Sessions(sender));
-        receiver.recv().ok()
+        self.ask(Message::Sessions)
     }
 
     pub(crate) fn figures(&self) -> Option<WorkerFigures> {
-        let (sender, receiver) = std_mpsc::channel();
-        self.tell(Message::Figures(sender));
-        receiver.recv().ok()
+        self.ask(Message::Figures)
     }
 
     pub(crate) fn take_digests(&self) -> Option<Vec<DigestFigures>> {
+        self.ask(Message::TakeDigests)
+    }
+
+    /// Waits for an answer; `None`: the worker has ended.
+    fn ask<T>(&self, question: impl FnOnce(std_mpsc::Sender<T>) -> Message) -> Option<T> {
         let (sender, receiver) = std_mpsc::channel();
-        self.tell(Message::TakeDigests(sender));
+        self.tell(question(sender));
         receiver.recv().ok()
     }
 

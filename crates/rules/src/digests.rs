@@ -40,8 +40,7 @@ pub(crate) fn of_variables(variables: &BTreeMap<String, String>) -> Option<Diges
     })
 }
 
-/// As ProxySQL reads booleans; it ignores what is neither.
-/// A switch as the engine reads it; `None` for what it does not take.
+/// A switch as ProxySQL reads it; `None` for what it ignores.
 pub(crate) fn is_true(value: &str) -> Option<bool> {
     match value.to_ascii_lowercase().as_str() {
         "true" | "1" | "on" => Some(true),
