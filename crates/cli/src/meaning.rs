@@ -1,11 +1,14 @@
 //! What routes differently after a plan: by proof, or by statements that show it.
 
+mod examples;
+
+use std::cell::OnceCell;
 use std::sync::Arc;
 
-use shardwright_plan::{Meaning, Observed, Plan, TargetError, TargetPlan, Witness, beside};
+use shardwright_plan::{Meaning, Observed, Plan, TargetError, TargetPlan, beside};
 use shardwright_prover::Budget;
-use shardwright_prover::equivalence::{Difference, Equivalence, Means, compares, equivalence_by};
-use shardwright_rules::{Configuration, Decision, Outcome};
+use shardwright_prover::equivalence::{Equivalence, Means, compares, equivalence_by};
+use shardwright_rules::{Configuration, EngineId, MapStep};
 use shardwright_targets::proxysql::Routing;
 
 use crate::args::Foreign;
@@ -13,13 +16,10 @@ use crate::error::CommandError;
 use crate::live::{self, Live, LockUse, OfParts, Proxy, unreachable};
 use crate::project::Opened;
 use crate::ui::Ui;
+use examples::Examples;
 
 /// The part of the prover's budget that a plan may spend: about half a second where it is all spent.
 const PART: u32 = 20;
-/// Statements that are shown.
-const MOST_SHOWN: usize = 5;
-/// The longest statement that is shown, in characters.
-const LONGEST: usize = 160;
 
 /// What a target routes by, before and after.
 struct Pair {
@@ -46,18 +46,37 @@ pub(crate) fn plan(
     lock: LockUse,
     foreign: Foreign,
 ) -> Result<Plan, CommandError> {
-    live::plan(opened, live, ui, lock, foreign, &mut Meanings::default())
+    let mut meanings = Meanings {
+        opened,
+        maps: OnceCell::new(),
+        compared: Vec::new(),
+        of_targets: Vec::new(),
+    };
+    live::plan(opened, live, ui, lock, foreign, &mut meanings)
 }
 
 /// The meanings of the parts of a plan.
-#[derive(Default)]
-struct Meanings {
+struct Meanings<'o> {
+    opened: &'o Opened,
+    /// The shard maps of the project, with their keys.
+    maps: OnceCell<Vec<MapStep>>,
     compared: Vec<(Basis, Option<Comparison>)>,
     /// Targets with all that their parts mean; `None`: they route nothing yet.
     of_targets: Vec<(String, Option<Meaning>)>,
 }
 
-impl OfParts for Meanings {
+impl Meanings<'_> {
+    fn maps(&self) -> &[MapStep] {
+        self.maps.get_or_init(|| {
+            // The rules of ProxySQL say of no pattern which keys it holds; the steps of the bundled engine do.
+            let built = self.opened.build_quietly(EngineId::Bundled);
+            let rules = built.configuration.graph.rules.iter();
+            rules.filter_map(|rule| rule.map().cloned()).collect()
+        })
+    }
+}
+
+impl OfParts for Meanings<'_> {
     /// Compares what a target routes now with what it would route.
     ///
     /// # Errors
@@ -76,7 +95,7 @@ impl OfParts for Meanings {
         let at = match self.compared.iter().position(|(known, _)| *known == basis) {
             Some(at) => at,
             None => {
-                let comparison = comparison(&basis, observed, desired);
+                let comparison = comparison(&basis, observed, desired, || self.maps());
                 self.compared.push((basis, comparison));
                 self.compared.len() - 1
             }
@@ -123,7 +142,12 @@ fn basis(live: &mut Live, observed: &Observed, desired: &Configuration) -> Resul
 }
 
 /// Compares rules and users before and after; `None`: the target routes nothing yet.
-fn comparison(basis: &Basis, observed: &Observed, desired: &Arc<Configuration>) -> Option<Comparison> {
+fn comparison<'m>(
+    basis: &Basis,
+    observed: &Observed,
+    desired: &Arc<Configuration>,
+    maps: impl FnOnce() -> &'m [MapStep],
+) -> Option<Comparison> {
     let pair = match basis {
         Basis::Rows(Routing::Untouched) => {
             return Some(Comparison::Untouched);
@@ -166,7 +190,9 @@ fn comparison(basis: &Basis, observed: &Observed, desired: &Arc<Configuration>) 
         Equivalence::Proved => Comparison::Same {
             doubt: pair.unmodelled,
         },
-        Equivalence::Refuted { differences, .. } => Comparison::Changed(witnesses(&differences, desired)),
+        Equivalence::Refuted { differences, .. } => {
+            Comparison::Changed(Examples::of([&pair.before, &pair.after], &differences, maps()))
+        }
         Equivalence::Undecided { constructs } => {
             let why = constructs.into_iter().next();
             Comparison::Undecided(why.unwrap_or_else(|| "no reason is known".to_owned()))
@@ -183,7 +209,7 @@ enum Comparison {
         /// What keeps it from being certain.
         doubt: Option<String>,
     },
-    Changed(Vec<Witness>),
+    Changed(Examples),
     /// With the reason.
     Undecided(String),
 }
@@ -193,40 +219,42 @@ impl Comparison {
     /// differently is not said of it.
     fn with(self, beside: &[String]) -> Meaning {
         let beside = (!beside.is_empty()).then(|| format!("what else changes: {}", beside.join("; ")));
-        let (answer, proved, summary, witnesses) = match (self, beside) {
+        let none = Examples::NONE;
+        let (answer, proved, summary, examples) = match (self, beside) {
             (Self::Untouched, None) => {
                 let summary = "no rule, user or routing variable changes".to_owned();
-                (SAME, true, summary, Vec::new())
+                (SAME, true, summary, none)
             }
             (Self::Same { doubt }, None) => {
                 let is_proved = doubt.is_none();
                 let summary = format!("nothing routes differently{}", certainty(doubt));
-                (SAME, is_proved, summary, Vec::new())
+                (SAME, is_proved, summary, none)
             }
             (Self::Untouched, Some(beside)) => {
                 let summary = format!("{}; {beside}", none_elsewhere(None));
-                (CHANGED, false, summary, Vec::new())
+                (CHANGED, false, summary, none)
             }
             (Self::Same { doubt }, Some(beside)) => {
                 let summary = format!("{}; {beside}", none_elsewhere(doubt));
-                (CHANGED, false, summary, Vec::new())
+                (CHANGED, false, summary, none)
             }
-            (Self::Changed(witnesses), beside) => {
+            (Self::Changed(examples), beside) => {
                 let beside = beside.map_or_else(String::new, |beside| format!("{beside}; "));
                 let summary = format!("{beside}statements go another way, for example:");
-                (CHANGED, true, summary, witnesses)
+                (CHANGED, true, summary, examples)
             }
             (Self::Undecided(why), beside) => {
                 let beside = beside.map_or_else(String::new, |beside| format!("; {beside}"));
                 let summary = format!("not decided whether statements route differently: {why}{beside}");
-                (UNDECIDED, false, summary, Vec::new())
+                (UNDECIDED, false, summary, none)
             }
         };
         Meaning {
             answer: answer.to_owned(),
             proved,
             summary: Some(summary),
-            witnesses,
+            witnesses: examples.witnesses,
+            more_kinds: examples.more_kinds,
         }
     }
 }
@@ -246,43 +274,3 @@ fn certainty(doubt: Option<String>) -> String {
 const SAME: &str = "same";
 const CHANGED: &str = "changed";
 const UNDECIDED: &str = "undecided";
-
-/// The first differences, as a plan shows them.
-fn witnesses(differences: &[Difference], desired: &Configuration) -> Vec<Witness> {
-    let witnesses = differences.iter().take(MOST_SHOWN).map(|difference| {
-        let [before, after] = [&difference.left, &difference.right].map(|side| place(side.as_ref(), desired));
-        let after = match before == after {
-            true => format!("{after}, with another text, delay, timeout or cache"),
-            false => after,
-        };
-        Witness {
-            user: difference.session.user.clone(),
-            schema: difference.session.schemas[1]
-                .clone()
-                .filter(|schema| !schema.is_empty()),
-            statement: shortened(&String::from_utf8_lossy(&difference.statement)),
-            before,
-            after,
-        }
-    });
-    witnesses.collect()
-}
-
-/// Where a statement goes; `None`: its user cannot log in.
-fn place(decision: Option<&Decision>, configuration: &Configuration) -> String {
-    match decision.map(|decision| &decision.outcome) {
-        None => "no such user".to_owned(),
-        Some(Outcome::Route(route)) => configuration.hostgroup_name(route.hostgroup),
-        Some(Outcome::Reject(rejection)) => format!("refused with error {}", rejection.code),
-        Some(Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin) => {
-            "answered by the proxy".to_owned()
-        }
-    }
-}
-
-fn shortened(statement: &str) -> String {
-    match statement.char_indices().nth(LONGEST) {
-        Some((end, _)) => format!("{}…", &statement[..end]),
-        None => statement.to_owned(),
-    }
-}

@@ -39,7 +39,9 @@ pub use jiff::Timestamp;
 pub use kind::ObjectKind;
 pub use observed::{Base, Observed};
 pub use outcome::{ApplyReport, Outcome, Problem, Trace};
-pub use plan::{Change, Cost, Meaning, Plan, SCHEMA_VERSION, Staged, TargetPlan, Unreachable, Witness};
+pub use plan::{
+    Change, Concern, Cost, Meaning, Plan, SCHEMA_VERSION, Staged, TargetPlan, Unreachable, Witness,
+};
 pub use saved::{LoadError, MAX_PLAN_BYTES};
 pub use schema::{schema_of, schemas};
 pub use shard_move::ShardMove;

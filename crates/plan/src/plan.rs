@@ -119,9 +119,16 @@ pub struct Meaning {
     /// What changes, in one sentence.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub summary: Option<String>,
-    /// Statements that go another way afterwards, the shortest first.
+    /// Statements that go another way afterwards, one for each kind of change; those that concern the most come first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub witnesses: Vec<Witness>,
+    /// How many kinds of change have no statement here, because there are too many.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more_kinds: usize,
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// A statement that goes another way afterwards.
@@ -139,6 +146,21 @@ pub struct Witness {
     pub before: String,
     /// Where it goes after.
     pub after: String,
+    /// The part of users, schemas and shards whose statements change in the same way.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub concerns: Vec<Concern>,
+}
+
+/// A part of some things.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Concern {
+    /// The things: `users`, `schemas` or `shards`.
+    pub things: String,
+    /// How many a change concerns.
+    pub concerned: usize,
+    /// How many there are.
+    pub total: usize,
 }
 
 /// Pattern evaluations per statement before and after, in thousandths so that a plan holds no rounded numbers.

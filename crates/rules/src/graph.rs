@@ -51,6 +51,17 @@ impl Rule {
         }
     }
 
+    /// The map that it is a step of.
+    pub fn map(&self) -> Option<&MapStep> {
+        match &self.body {
+            Body::Native {
+                step: NativeStep::Map(map),
+                ..
+            } => Some(map),
+            Body::Native { .. } | Body::Engine(_) => None,
+        }
+    }
+
     /// The shards that it decides.
     pub fn decided_shards(&self) -> impl Iterator<Item = &Address> {
         let own = Some(&self.address).filter(|address| address.is_shard());

@@ -11,6 +11,7 @@ mod bench;
 mod beside_peers;
 mod canaries;
 mod cases;
+mod change_kinds;
 mod ci;
 mod commands;
 mod compiling;

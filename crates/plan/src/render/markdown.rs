@@ -1,6 +1,6 @@
 //! A plan as a comment on a merge request.
 
-use super::{Line, View, cost, groups, lines, moves, no_changes, objects, safety, said, targets, value};
+use super::{Line, View, cost, examples, groups, lines, moves, no_changes, objects, safety, targets, value};
 use crate::{Meaning, Plan, TargetPlan};
 
 /// GitHub refuses comments over 65,536 characters. The tables take so many.
@@ -69,8 +69,8 @@ fn unbounded(plan: &Plan, view: &View<'_>) -> String {
     out.push_str("\n\n");
     for line in moves(plan, view) {
         let parts = [&line.what, &line.origin].map(|part| inline(part));
-        let said = format!("* **{}** moves {}", inline(&line.subject), parts.join(" "));
-        out.push_str(said.trim_end());
+        let examples = format!("* **{}** moves {}", inline(&line.subject), parts.join(" "));
+        out.push_str(examples.trim_end());
         out.push('\n');
     }
     if !plan.moves.is_empty() {
@@ -125,10 +125,11 @@ fn routing(out: &mut String, meaning: &Meaning) {
     if let Some(summary) = &meaning.summary {
         out.push_str(&format!("**routing** {}\n\n", inline(summary)));
     }
-    for witness in &meaning.witnesses {
-        out.push_str(&format!("* {}\n", inline(&said(witness))));
+    let examples = examples(meaning);
+    for example in &examples {
+        out.push_str(&format!("* {}\n", inline(example)));
     }
-    if !meaning.witnesses.is_empty() {
+    if !examples.is_empty() {
         out.push('\n');
     }
 }

@@ -15,7 +15,9 @@ use jiff::Timestamp;
 use shardwright_rules::Address;
 
 use crate::safety::Refusal;
-use crate::{Action, Effect, Facts, ObjectKind, Plan, RowKey, TargetPlan, Witness};
+use crate::{
+    Action, Concern, Effect, Facts, Meaning, ObjectKind, Plan, RowChange, RowKey, TargetPlan, Witness,
+};
 
 /// How much of the digest of effects is shown: as much as `apply --expect-effects` needs.
 pub const SHOWN_DIGEST: usize = 16;
@@ -25,6 +27,7 @@ pub use json::json;
 pub use markdown::{inline, markdown, marker};
 pub(crate) use summary::Summary;
 pub use text::text;
+pub use value::show as shown;
 
 /// What a rendering is told besides the plan.
 pub struct View<'a> {
@@ -135,11 +138,30 @@ fn line(effect: &Effect, view: &View<'_>) -> Line {
     }
     Line {
         sign: effect.action.sign(),
-        subject: value::plain(&effect.address.short()),
+        subject: value::plain(&subject(effect)),
         what,
         origin: (view.origin)(&effect.address)
             .map(|origin| value::plain(&origin))
             .unwrap_or_default(),
+    }
+}
+
+/// The object as people know it: a rule in the engine's columns by its number.
+fn subject(effect: &Effect) -> String {
+    let written = effect.address.as_str();
+    match (effect.rows.as_slice(), written.split_once(".rules[")) {
+        (
+            [
+                RowChange {
+                    row: RowKey::Rule(id),
+                    ..
+                },
+            ],
+            Some((block, _)),
+        ) if effect.kind() == ObjectKind::QueryRule => {
+            format!("{block} rule {id}")
+        }
+        _ => effect.address.short(),
     }
 }
 
@@ -272,17 +294,46 @@ fn targets(plan: &Plan) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// `/* tenant=2 */ SELECT 1 of app: two writer → three writer`
-fn said(witness: &Witness) -> String {
+/// `/* tenant=2 */ SELECT 1 of app: two writer → three writer (2 of 16 users, 1 of 400 shards)`, a line for each kind of
+/// change; then how many more kinds there are.
+fn examples(meaning: &Meaning) -> Vec<String> {
+    let mut lines: Vec<String> = meaning.witnesses.iter().map(example).collect();
+    if meaning.more_kinds > 0 {
+        let noun = if meaning.more_kinds == 1 { "kind" } else { "kinds" };
+        lines.push(format!("and {} more {noun} of change", meaning.more_kinds));
+    }
+    lines
+}
+
+fn example(witness: &Witness) -> String {
     let schema = witness.schema.as_ref().map(|schema| format!(" in {schema}"));
+    let concerns: Vec<String> = witness.concerns.iter().map(share).collect();
+    let concerns = match concerns.is_empty() {
+        true => String::new(),
+        false => format!(" ({})", concerns.join(", ")),
+    };
     value::plain(&format!(
-        "{}  of {}{}: {} → {}",
+        "{}  of {}{}: {} → {}{concerns}",
         witness.statement,
         witness.user,
         schema.unwrap_or_default(),
         witness.before,
         witness.after
     ))
+}
+
+/// `2 of 16 users`
+fn share(concern: &Concern) -> String {
+    let Concern {
+        things,
+        concerned,
+        total,
+    } = concern;
+    if concerned == total {
+        format!("all {total} {things}")
+    } else {
+        format!("{concerned} of {total} {things}")
+    }
 }
 
 /// `2 rules of 412, 0 hostgroups, 0 servers, 0 users`

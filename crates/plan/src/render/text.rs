@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 use std::fmt::Write as _;
 
-use super::{Group, Line, View, cost, groups, lines, no_changes, objects, safety, said, targets, value};
+use super::{Group, Line, View, cost, examples, groups, lines, no_changes, objects, safety, targets, value};
 use crate::plan::short;
 use crate::{Plan, RowKey, TargetPlan};
 
@@ -96,11 +96,11 @@ fn routing(plan: &Plan) -> Vec<String> {
         let summary = value::plain(summary);
         format!("  {:<9} {summary}", "routing")
     });
-    let witnesses = meaning
-        .witnesses
-        .iter()
-        .map(|witness| format!("    {}", said(witness)));
-    summary.into_iter().chain(witnesses).collect()
+    let examples = examples(meaning).into_iter();
+    summary
+        .into_iter()
+        .chain(examples.map(|example| format!("    {example}")))
+        .collect()
 }
 
 fn names(group: &Group<'_>) -> String {

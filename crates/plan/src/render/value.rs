@@ -11,7 +11,7 @@ const MAX_CHARS: usize = 80;
 const MAX_ITEMS: usize = 8;
 
 /// A value as people write it: words bare, other text quoted, long lists by their ends.
-pub(crate) fn show(value: &Value) -> String {
+pub fn show(value: &Value) -> String {
     let text = match value {
         Value::Null => "none".to_owned(),
         Value::Bool(_) | Value::Number(_) => value.to_string(),

@@ -193,8 +193,8 @@ fn raw_rules_are_shown_by_their_columns() {
             .insert(1, engine_rule(101, "query_rules.legacy.rules[1]", 0, refuse));
     });
     assert_snapshot!(changed, @r#"
-    ~ query_rules.legacy.rules[0]  match_digest "^SELECT .* FROM report_" → "^SELECT .* FROM (report|audit)_"
-    + query_rules.legacy.rules[1]  error_msg "no \u001b[31mDROP", apply true
+    ~ query_rules.legacy rule 100  match_digest "^SELECT .* FROM report_" → "^SELECT .* FROM (report|audit)_"
+    + query_rules.legacy rule 101  error_msg "no \u001b[31mDROP", apply true
       ~ rule 100 of query_rules.legacy.rules[0]: match_digest "^SELECT .* FROM report_" → "^SELECT .* FROM (report|audit)_"
       + rule 101 of query_rules.legacy.rules[1]: error_msg "no \u001b[31mDROP", apply true, flag_in 0
     objects   2 rules of 5, 0 fast routes of 1, 0 shards of 3, 0 hostgroups, 0 servers, 0 users
@@ -205,7 +205,7 @@ fn raw_rules_are_shown_by_their_columns() {
 fn destinations_outside_every_cluster() {
     let changed = proxysql_change(|c| columns_of(c, 100).destination_hostgroup = Some(7));
     assert_snapshot!(changed, @"
-    ~ query_rules.legacy.rules[0]  hostgroup none → 7, cluster shop-14 → none, role reader → none
+    ~ query_rules.legacy rule 100  hostgroup none → 7, cluster shop-14 → none, role reader → none
       ~ rule 100 of query_rules.legacy.rules[0]: destination_hostgroup 1001 → 7
     objects   1 rule of 4, 0 fast routes of 1, 0 shards of 3, 0 hostgroups, 0 servers, 0 users
     ");

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use shardwright_plan::render::{View, json, markdown, text};
 use shardwright_plan::safety::{Limits, check};
-use shardwright_plan::{Cost, Hazard, Meaning, Plan, Severity, TargetPlan, Unreachable, Witness};
+use shardwright_plan::{Concern, Cost, Hazard, Meaning, Plan, Severity, TargetPlan, Unreachable, Witness};
 use shardwright_rules::*;
 
 use crate::fixtures::*;
@@ -47,7 +47,20 @@ fn fleet() -> Plan {
             statement: "/* tenant=137 */ SELECT 1".into(),
             before: "shop-14 writer".into(),
             after: "shop-20 writer".into(),
+            concerns: vec![
+                Concern {
+                    things: "users".into(),
+                    concerned: 16,
+                    total: 16,
+                },
+                Concern {
+                    things: "shards".into(),
+                    concerned: 1,
+                    total: 400,
+                },
+            ],
         }],
+        more_kinds: 2,
     };
     let parts = vec![
         (other, proxysql_desired),
@@ -142,7 +155,8 @@ fn a_fleet_as_text() {
     assert_rendering!(text(&fleet(), &reviewed()), @"
     plan [digest]  prod  3 targets  2 bases  engines bundled, proxysql-2.7
       routing   another way for tenant=137
-        /* tenant=137 */ SELECT 1  of app: shop-14 writer → shop-20 writer
+        /* tenant=137 */ SELECT 1  of app: shop-14 writer → shop-20 writer (all 16 users, 1 of 400 shards)
+        and 2 more kinds of change
       on px-a1, px-a2
       ~ tenants/t137  cluster shop-14 → shop-20 (OPS-4411)  topology/tenants.yaml:31
       objects   0 rules of 3, 1 shard of 2, 0 hostgroups, 0 servers, 0 users
@@ -164,7 +178,8 @@ fn a_fleet_as_markdown() {
 
     **routing** another way for tenant=137
 
-    * /\* tenant=137 \*/ SELECT 1  of app: shop-14 writer → shop-20 writer
+    * /\* tenant=137 \*/ SELECT 1  of app: shop-14 writer → shop-20 writer (all 16 users, 1 of 400 shards)
+    * and 2 more kinds of change
 
     **px-a1, px-a2**
 
@@ -272,9 +287,22 @@ fn a_fleet_as_json() {
             "user": "app",
             "statement": "/* tenant=137 */ SELECT 1",
             "before": "shop-14 writer",
-            "after": "shop-20 writer"
+            "after": "shop-20 writer",
+            "concerns": [
+              {
+                "things": "users",
+                "concerned": 16,
+                "total": 16
+              },
+              {
+                "things": "shards",
+                "concerned": 1,
+                "total": 400
+              }
+            ]
           }
-        ]
+        ],
+        "more_kinds": 2
       },
       "hazards": [
         {
@@ -470,7 +498,7 @@ fn what_stands_in_files_cannot_break_out_of_a_rendering() {
     | | object | change | where |
     |---|---|---|---|
     | ~ | users.app | default\_schema app → "a\|b" |  |
-    | ~ | query\_rules.legacy.rules\[0\] | error\_msg none → "&lt;/details&gt;\| x\\n\# &lt;\!-- \\u001b\[2J \@all \`" |  |
+    | ~ | query\_rules.legacy rule 100 | error\_msg none → "&lt;/details&gt;\| x\\n\# &lt;\!-- \\u001b\[2J \@all \`" |  |
 
     * objects: 1 rule of 4, 0 fast routes of 1, 0 shards of 3, 0 hostgroups, 0 servers, 1 user
 

@@ -122,16 +122,17 @@ fn try_examples(
 }
 
 /// What each rule asks and does, by position, whatever the flags on both sides are called.
-fn written(set: &RuleSet<'_>) -> Vec<String> {
-    let write = |position: usize| {
-        let row = set.row(position).map(|row| EngineRule {
+pub(super) fn written(set: &RuleSet<'_>) -> Vec<String> {
+    let write = |position: usize| match set.row(position) {
+        Some(row) => serde_json::to_string(&EngineRule {
             flag_out: None,
             flag_outs: Vec::new(),
             comment: None,
             ..row.clone()
-        });
-        serde_json::to_string(&row).expect("a row is a map with string keys")
+        }),
+        None => serde_json::to_string(&set.configuration.graph.rules[position].body),
     };
+    let write = |position| write(position).expect("rules are maps with string keys");
     (0..set.rule_count()).map(write).collect()
 }
 

@@ -94,7 +94,7 @@ fn try_transactions(pair: &Pair<'_, '_>, texts: &[Vec<u8>], comparison: &mut Com
 }
 
 /// A key of every shard that only one of the maps has.
-fn differing_keys(left: &MapStep, right: &MapStep) -> Vec<KeyValue> {
+pub(super) fn differing_keys(left: &MapStep, right: &MapStep) -> Vec<KeyValue> {
     let texts = |map: &MapStep| -> BTreeSet<String> {
         let shards = map.shards.iter().map(plain_shard);
         shards
@@ -130,7 +130,7 @@ fn differing_keys(left: &MapStep, right: &MapStep) -> Vec<KeyValue> {
 }
 
 /// Statements that carry a key in the ways that a map reads.
-fn keyed(map: &MapStep, key: &KeyValue) -> Vec<Vec<u8>> {
+pub(super) fn keyed(map: &MapStep, key: &KeyValue) -> Vec<Vec<u8>> {
     let mut texts = Vec::new();
     if let Some(comment) = natives::comment_of(map, key) {
         texts.push(format!("{comment} SELECT a FROM t WHERE id=1").into_bytes());
@@ -161,7 +161,7 @@ fn keyed(map: &MapStep, key: &KeyValue) -> Vec<Vec<u8>> {
     texts
 }
 
-fn keyed_schemas(map: &MapStep, key: &KeyValue) -> Vec<String> {
+pub(super) fn keyed_schemas(map: &MapStep, key: &KeyValue) -> Vec<String> {
     let finders = map.finders.iter();
     finders
         .filter_map(|finder| match finder {

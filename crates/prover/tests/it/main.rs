@@ -4,6 +4,7 @@
 
 mod across_engines;
 mod budget;
+mod change_kinds;
 mod equivalence;
 mod properties;
 mod published;

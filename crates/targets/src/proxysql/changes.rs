@@ -100,7 +100,11 @@ fn merged(name: &RowName, old: &Row, new: &Row, keeps: impl Fn(&str) -> bool) ->
 
 /// The object that a row names in its comment, as the rows that we write do.
 fn named_by(row: &Row) -> Option<Address> {
-    let comment = row.text("comment");
+    object_in_comment(row.text("comment"))
+}
+
+/// The object that a comment of a row names; `None` for a comment that this program has not written.
+pub fn object_in_comment(comment: &str) -> Option<Address> {
     let path = comment.split_once(": ").map_or(comment, |(path, _)| path);
     let address = Address::from(path);
     // A row that no object has is named by its table; no comment of ours says that.

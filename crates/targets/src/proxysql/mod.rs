@@ -42,6 +42,7 @@ mod told;
 mod unloaded;
 mod wanted;
 
+pub use changes::object_in_comment;
 pub use drift::{
     Cause, Difference, Drift, DriftReport, Drifted, Former, LeftOut, Look, ReadTarget, Side, TargetReport,
     UnreadTarget,
