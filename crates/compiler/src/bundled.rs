@@ -51,7 +51,8 @@ fn list<'p>(program: &'p Program, origins: &Origins, report: &mut Diagnostics<'_
     let has_last = program
         .blocks
         .iter()
-        .any(|block| block.at == BlockPlace::AfterAll);
+        .any(|block| block.at == BlockPlace::AfterAll)
+        || program.routes_what_is_left();
     if (places_statements || !program.readers.is_empty()) && has_last {
         list.push(ListEntry::Mark(DraftRule::native(
             "stop_if_placed".to_owned(),

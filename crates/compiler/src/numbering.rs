@@ -83,17 +83,28 @@ impl Sequence {
             .extend(rules.into_iter().map(|rule| sequenced(chain, rule, None)));
     }
 
-    /// Adds a raw block; `zero` is the chain that its flag 0 means, when that is not the first chain.
+    /// Adds the rules of a raw block; `zero` is the chain that its flag 0 means, when that is not the first chain.
     pub(crate) fn block(&mut self, block: &RawBlock, zero: Option<ChainRef>) {
         for row in &block.rules {
             self.rules.push(raw(row, zero));
         }
-        self.raw_routes
-            .extend(block.routes.iter().map(|raw| WrittenRoute {
-                origin: raw.origin,
-                zero: zero.filter(|_| raw.route.flag_in == 0),
-                route: raw.route.clone(),
-            }));
+    }
+
+    /// Adds the rows of fast routing of all raw blocks; `zero` is the chain in which statements end that nothing has placed,
+    /// when that is not the first chain. A row of flag 0 is for these, wherever its block stands.
+    pub(crate) fn written_routes(&mut self, blocks: &[RawBlock], zero: Option<ChainRef>) {
+        let rows = blocks.iter().flat_map(|block| &block.routes);
+        self.raw_routes.extend(rows.map(|raw| WrittenRoute {
+            origin: raw.origin,
+            zero: zero.filter(|_| raw.route.flag_in == 0),
+            route: raw.route.clone(),
+        }));
+    }
+
+    /// Whether the last rule has `apply`.
+    pub(crate) fn ends_with_apply(&self) -> bool {
+        let last = self.rules.last().map(|rule| &rule.body);
+        matches!(last, Some(Body::Engine(rule)) if rule.apply)
     }
 
     /// Adds rows of fast routing.

@@ -87,13 +87,6 @@ pub(crate) struct RawBlock {
     pub refusing: Vec<(OriginId, RefusingHostgroup)>,
 }
 
-impl RawBlock {
-    /// Whether it has neither rules nor rows of fast routing.
-    pub(crate) fn is_empty(&self) -> bool {
-        self.rules.is_empty() && self.routes.is_empty()
-    }
-}
-
 /// A row of fast routing as it is written.
 #[derive(Clone, Debug)]
 pub(crate) struct RawRoute {
@@ -123,6 +116,17 @@ impl Program {
     pub(crate) fn may_stand_among_routes(&self, block: &RawBlock) -> bool {
         let stands_beside = matches!(block.at, BlockPlace::Before(_) | BlockPlace::After(_));
         stands_beside && !self.statement_routes.is_empty()
+    }
+
+    /// Whether rows of fast routing are written for statements that nothing has placed.
+    pub(crate) fn routes_what_is_left(&self) -> bool {
+        let rows = self.blocks.iter().flat_map(|block| &block.routes);
+        rows.into_iter().any(|row| row.route.flag_in == 0)
+    }
+
+    /// The first row of fast routing that is written.
+    pub(crate) fn first_written_route(&self) -> Option<&RawRoute> {
+        self.blocks.iter().flat_map(|block| &block.routes).next()
     }
 
     /// Reads a topology; `lock` keeps the numbers of hostgroups.

@@ -47,10 +47,11 @@ pub(crate) fn lower(
     report: &mut Diagnostics<'_>,
 ) -> Lowered {
     let mut chains = Chains::new(Dialect::Proxysql(facts.regex));
-    let has_last = program
+    let rules_at_end = program
         .blocks
         .iter()
-        .any(|block| block.at == BlockPlace::AfterAll && !block.is_empty());
+        .any(|block| block.at == BlockPlace::AfterAll && !block.rules.is_empty());
+    let has_last = rules_at_end || program.routes_what_is_left();
     let last = has_last.then(|| chains.draft.chain("query_rules.after_all"));
     let guards = guard::annotation_guards(&mut chains, program);
     let mut effects = usable_effects(program, report);
@@ -92,7 +93,10 @@ pub(crate) fn lower(
         reference_users,
         unguarded,
         route_ends,
-    } = lowering.sections(end);
+        hands_on,
+    } = lowering.sections(end, rules_at_end);
+    // Without sections, what nothing has placed ends in the first chain.
+    let last = last.filter(|_| hands_on || rules_at_end);
     // Routes come before maps, whatever statements a map usually gets.
     if !raw_in_front && program.statement_routes.is_empty() {
         for chain in unguarded.iter().filter_map(|rule| rule.jump) {
@@ -180,14 +184,20 @@ fn in_order(
         let rules = chains.draft.take(chain);
         sequence.chain(chain, rules);
     }
-    if let Some(route) = outputs.routes.first() {
-        // The engine skips fast routing when its highest rule has apply = 1, matched or not (ProxySQL #5620).
+    sequence.written_routes(&program.blocks, last);
+    // The engine skips fast routing when its highest rule has apply = 1, matched or not (ProxySQL #5620).
+    let of_map = outputs.routes.first().map(|route| (&route.address, route.chain));
+    let written = program
+        .first_written_route()
+        .filter(|_| sequence.ends_with_apply());
+    let written = written.map(|row| (&row.route.address, last.unwrap_or(Draft::START)));
+    if let Some((address, chain)) = of_map.or(written) {
         let tail = EngineRule {
             comment: Some("the highest rule must not apply, or fast routing is skipped".to_owned()),
             ..EngineRule::default()
         };
-        let tail = DraftRule::engine("fast_routing.tail".to_owned(), &route.address, tail);
-        sequence.chain(route.chain, vec![tail]);
+        let tail = DraftRule::engine("fast_routing.tail".to_owned(), address, tail);
+        sequence.chain(chain, vec![tail]);
     }
     sequence.routes(std::mem::take(&mut outputs.routes));
     Lowered {

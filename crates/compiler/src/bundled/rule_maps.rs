@@ -176,6 +176,8 @@ pub(super) fn lower(
         chains, mut outputs, ..
     } = lowering;
     let mut sequence = rules.sequence;
+    let zero = Some(rules.rest).filter(|&rest| rest != Draft::START);
+    sequence.written_routes(&program.blocks, zero);
     sequence.routes(std::mem::take(&mut outputs.routes));
     Lowered {
         sequence,

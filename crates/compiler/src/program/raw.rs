@@ -22,7 +22,10 @@ pub(super) fn blocks(
             .collect();
         let routes = block.fast_routing.iter();
         let routes = routes
-            .map(|route| self::route(route, hostgroup, report))
+            .map(|route| {
+                check_user(route, topology, report);
+                self::route(route, hostgroup, report)
+            })
             .collect();
         blocks.push(RawBlock {
             origin: block.origin,
@@ -89,6 +92,19 @@ fn row(
         rule_id: raw.rule_id,
         flag_in: raw.flag_in,
         rule,
+    }
+}
+
+/// Reports a row for a user who only reads: what nothing has placed of such a user stays on readers.
+fn check_user(raw: &model::RawRoute, topology: &Topology, report: &mut Diagnostics<'_>) {
+    let is_named = |user: &User| user.reads_only && user.name == raw.username;
+    if topology.users.iter().any(is_named) {
+        let message = format!(
+            "fast routing is never asked for user {}, who only reads (role: reader); remove the row, or give the user \
+             `reads_only: false`",
+            raw.username
+        );
+        report.error(UNSUPPORTED, raw.origin, "username", message);
     }
 }
 

@@ -50,6 +50,8 @@ pub(super) struct Sections {
     pub(super) unguarded: Vec<DraftRule>,
     /// Where routes end in the first chain.
     pub(super) route_ends: RouteEnds,
+    /// Whether statements that nothing has placed leave the first chain.
+    pub(super) hands_on: bool,
 }
 
 /// Which of its axes a map decides.
@@ -60,8 +62,9 @@ struct Axes {
 }
 
 impl Lowering<'_, '_> {
-    /// The rules of the first chain that hand each user's statements to the sections.
-    pub(super) fn sections(&mut self, end: Target) -> Sections {
+    /// The rules of the first chain that hand each user's statements to the sections. `always_ends`: those that meet no section
+    /// go on to `end` too, even where no others do.
+    pub(super) fn sections(&mut self, end: Target, always_ends: bool) -> Sections {
         let program = self.input.program;
         let usable = usable_policies(program, self.report);
         let audiences = audiences(self.input, &usable);
@@ -71,6 +74,7 @@ impl Lowering<'_, '_> {
             rest: start,
             ends: route_ends,
         } = self.routes_in_front(&audiences);
+        let mut hands_on = start != Draft::START;
         for audience in &audiences {
             let class = &audience.class;
             let user = class.users.first().cloned().unwrap_or_default();
@@ -88,6 +92,7 @@ impl Lowering<'_, '_> {
             if target == end {
                 continue;
             }
+            hands_on = true;
             unguarded.extend(self.unguarded(class, target));
             let address = first_address(self.input, audience);
             if class.everyone {
@@ -99,7 +104,8 @@ impl Lowering<'_, '_> {
                 }
             }
         }
-        if let (Target::Jump(_), false) = (end, audiences.iter().any(|audience| audience.class.everyone)) {
+        let is_for_everyone = audiences.iter().any(|audience| audience.class.everyone);
+        if matches!(end, Target::Jump(_)) && !is_for_everyone && (hands_on || always_ends) {
             let address = Address::new("query_rules");
             self.chains
                 .go(start, "rest", &address, EngineRule::default(), end);
@@ -108,6 +114,7 @@ impl Lowering<'_, '_> {
             reference_users,
             unguarded,
             route_ends,
+            hands_on,
         }
     }
 
@@ -319,7 +326,6 @@ fn audiences(input: Input<'_>, usable: &[usize]) -> Vec<Audience> {
                 || !home.maps.is_empty()
                 || (!home.policies.is_empty() && !home.cluster.is_empty())
                 || !home.effects.is_empty()
-                || !program.firewall.is_empty()
         })
         .map(|(home, users)| (users, home))
         .collect();

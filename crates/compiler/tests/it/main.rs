@@ -9,6 +9,7 @@ mod effect_rules;
 mod effects;
 mod engines;
 mod examples;
+mod fast_routing;
 mod fields;
 mod figures;
 #[path = "../../../cli/tests/it/generator.rs"]
