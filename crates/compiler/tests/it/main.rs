@@ -22,6 +22,7 @@ mod hostile_keys;
 mod layouts;
 mod lock;
 mod merges;
+mod pairs;
 mod patterns;
 mod placements;
 mod real_engine;

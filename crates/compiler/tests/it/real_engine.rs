@@ -7,6 +7,7 @@ mod composed;
 mod executions;
 mod keys;
 mod loaded;
+mod pairs;
 mod topologies;
 
 use proptest::prelude::{Strategy, prop};

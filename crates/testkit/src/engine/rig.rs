@@ -60,7 +60,7 @@ impl Rig {
         &self.servers
     }
 
-    /// Replaces users, rules and fast routing by what the statements write, as an operator would load them. Variables
+    /// Replaces users, rules, fast routing and the firewall's lists by what the statements write, as an operator would load them. Variables
     /// keep the values that earlier statements set.
     ///
     /// # Errors
@@ -70,10 +70,13 @@ impl Rig {
             "mysql_query_rules",
             "mysql_query_rules_fast_routing",
             "mysql_users",
+            "mysql_firewall_whitelist_users",
+            "mysql_firewall_whitelist_rules",
         ]
         .map(|table| format!("DELETE FROM {table}"));
         let own = statements.iter().map(|statement| statement.as_ref().to_owned());
-        let loads = ["VARIABLES", "USERS", "QUERY RULES"].map(|what| format!("LOAD MYSQL {what} TO RUNTIME"));
+        let modules = ["VARIABLES", "USERS", "QUERY RULES", "FIREWALL"];
+        let loads = modules.map(|what| format!("LOAD MYSQL {what} TO RUNTIME"));
         self.proxysql.run(emptied.into_iter().chain(own).chain(loads))?;
         Ok(())
     }

@@ -219,10 +219,12 @@ impl Loaded {
 fn emitted(configuration: &Configuration) -> Vec<String> {
     let script = emit::sql(configuration).unwrap();
     let is_of = |statement: &&str| {
-        ["mysql_users", "mysql_query_rules"]
+        ["mysql_users", "mysql_query_rules", "mysql_firewall"]
             .iter()
             .any(|table| statement.contains(&format!(" INTO {table}")))
-            || statement.starts_with("SET mysql-query_processor")
+            || ["SET mysql-query_processor", "SET mysql-firewall"]
+                .iter()
+                .any(|start| statement.starts_with(start))
     };
     let statements = script.split(";\n").map(without_comments).filter(is_of);
     let passwords = "UPDATE mysql_users SET password='', default_schema=NULLIF(default_schema, '')";
