@@ -230,7 +230,6 @@ const REGIONS: &str = r#"
     key: {name: region, type: text}
     key_from: [comment: {}]
     otherwise: shard_maps.zones
-    missing_key: {statements: reject}
     shards: {x: {keys: [eu], cluster: c1}, y: {keys: [us], cluster: c6}}
   zones:
     key: {name: zone, type: integer}

@@ -206,6 +206,7 @@ fn shard_map(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'
     }
     schemas::check(object, &shards, &key_from, unqualified, context);
     check_tables(object, &key_from, context);
+    check_missing_key(object, context);
     let map = ShardMap {
         name: object.name.clone(),
         origin: object.origin,
@@ -272,6 +273,28 @@ fn shards(
         overrides::apply(object, &field, &mut shards, &positions, defined, context);
     }
     (Table::new(shards), complete)
+}
+
+/// Statements without a key of a map with `otherwise` go to the other map, so that only that map answers for them.
+fn check_missing_key(object: &Object<'_, '_>, context: &mut Context<'_>) {
+    let part = object.part(&shard_map::MISSING_KEY, context);
+    let Some(part) = part.filter(|_| object.has(&OTHERWISE)) else {
+        return;
+    };
+    let unasked: [&dyn AnyField; 3] = [
+        &missing_key::STATEMENTS,
+        &missing_key::SESSION_SETUP,
+        &missing_key::BY_USER,
+    ];
+    for field in unasked.into_iter().filter(|field| part.has(*field)) {
+        let message = format!(
+            "`{}` has no effect beside `otherwise`: statements without a key of this map go to the other one",
+            field.name()
+        );
+        let diagnostic = Diagnostic::error(NOT_TOGETHER, message).at(part.key_span(field), "");
+        let help = "give it to the map that `otherwise` leads to";
+        part.push(diagnostic.help(help), context);
+    }
 }
 
 /// `tables` is read by finders that look for a column.

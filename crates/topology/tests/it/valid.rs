@@ -232,8 +232,8 @@ fn references_and_defaults() {
     let fixture = format!(
         "{CLUSTERS}users:\n  app: {{password: {{command: [vault, read], previous: {{env: OLD}}}}, cluster: two}}\n\
          shard_maps:\n  a:\n    key: {{name: k, type: integer}}\n    key_from: [{{comment: {{}}}}]\n    otherwise: shard_maps.b\n    \
-         unknown_key: {{cluster: two}}\n    missing_key: {{session_setup: {{cluster: one}}}}\n    shards: {{s: {{keys: [1], cluster: one}}}}\n  \
-         b:\n    key: {{name: z, type: text}}\n    key_from: [{{comment: {{name: zone}}}}, {{column: {{name: z}}}}]\n    shards: {{s: {{keys: [x], schema: y}}}}\n    logical_schema: w\n    \
+         unknown_key: {{cluster: two}}\n    shards: {{s: {{keys: [1], cluster: one}}}}\n  \
+         b:\n    key: {{name: z, type: text}}\n    missing_key: {{session_setup: {{cluster: one}}}}\n    key_from: [{{comment: {{name: zone}}}}, {{column: {{name: z}}}}]\n    shards: {{s: {{keys: [x], schema: y}}}}\n    logical_schema: w\n    \
          tables: {{base: [t], views: {{v_t: [t, u]}}}}\n\
          query_rules:\n  r: {{at: {{before: a/s}}, rules: [{{error_msg: no}}]}}\n"
     );
@@ -245,9 +245,9 @@ fn references_and_defaults() {
     assert!(matches!(&user.password.source, SecretSource::Command(words) if words.len() == 2));
     let (a, b) = (&topology.shard_maps[0], &topology.shard_maps[1]);
     assert_eq!(a.otherwise.map(|id| &*topology.shard_map(id).name), Some("b"));
-    assert_eq!(a.missing_key.statements, MissingAction::Reject);
-    assert!(matches!(a.missing_key.session_setup, MissingAction::Cluster(_)));
-    assert_eq!(a.missing_key.begin, MissingBegin::Reject);
+    assert_eq!(b.missing_key.statements, MissingAction::Reject);
+    assert!(matches!(b.missing_key.session_setup, MissingAction::Cluster(_)));
+    assert_eq!(b.missing_key.begin, MissingBegin::Reject);
     assert_eq!(b.shards[0].cluster, None);
     assert!(a.tables.is_empty());
     assert!(b.tables.base.contains("t"));
