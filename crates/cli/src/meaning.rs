@@ -190,9 +190,12 @@ fn comparison<'m>(
         Equivalence::Proved => Comparison::Same {
             doubt: pair.unmodelled,
         },
-        Equivalence::Refuted { differences, .. } => {
-            Comparison::Changed(Examples::of([&pair.before, &pair.after], &differences, maps()))
-        }
+        Equivalence::Refuted { differences, .. } => Comparison::Changed(Examples::of(
+            [&pair.before, &pair.after],
+            &differences,
+            desired,
+            maps(),
+        )),
         Equivalence::Undecided { constructs } => {
             let why = constructs.into_iter().next();
             Comparison::Undecided(why.unwrap_or_else(|| "no reason is known".to_owned()))

@@ -129,7 +129,8 @@ impl Subject {
             | ObjectKind::Cache
             | ObjectKind::Mirror
             | ObjectKind::Firewall
-            | ObjectKind::QueryRule => Self::Compared,
+            | ObjectKind::QueryRule
+            | ObjectKind::FastRoute => Self::Compared,
             ObjectKind::Settings | ObjectKind::Other => Self::Unknown,
         }
     }

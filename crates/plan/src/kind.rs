@@ -41,6 +41,8 @@ pub enum ObjectKind {
     Firewall,
     /// `query_rules.NAME.rules[N]`; a row of `mysql_query_rules` that no object has.
     QueryRule,
+    /// `query_rules.NAME.fast_routing[N]`; a row of `mysql_query_rules_fast_routing` that no object has.
+    FastRoute,
     /// Every other address.
     Other,
 }
@@ -66,6 +68,8 @@ impl ObjectKind {
             (Some("caches"), ..) => Self::Cache,
             (Some("mirrors"), ..) => Self::Mirror,
             (Some("firewall"), ..) => Self::Firewall,
+            (Some("query_rules"), _, Some(rows)) if rows.starts_with("fast_routing[") => Self::FastRoute,
+            (Some("mysql_query_rules_fast_routing"), ..) => Self::FastRoute,
             (Some("query_rules" | "mysql_query_rules"), ..) => Self::QueryRule,
             _ => Self::Other,
         }
@@ -91,6 +95,7 @@ impl ObjectKind {
             Self::Mirror => ("mirror", "mirrors"),
             Self::Firewall => ("firewall", "firewalls"),
             Self::QueryRule => ("query rule", "query rules"),
+            Self::FastRoute => ("fast route", "fast routes"),
             Self::Other => ("object", "objects"),
         };
         if count == 1 { one } else { many }
@@ -111,7 +116,8 @@ impl ObjectKind {
             Self::Mirror => 9,
             Self::Firewall => 10,
             Self::QueryRule => 11,
-            Self::Other => 12,
+            Self::FastRoute => 12,
+            Self::Other => 13,
         }
     }
 }

@@ -30,14 +30,20 @@ impl Examples {
     };
 
     /// Those of the kinds that concern the most. `found` are differences that a comparison has found between what a target
-    /// routes before and after a plan; `maps` are the shard maps that it shall have.
-    pub(super) fn of([before, after]: [&Configuration; 2], found: &[Difference], maps: &[MapStep]) -> Self {
-        let [before, after] = [before, after].map(with_objects);
-        let mut kinds = change_kinds([&before, &after], found, maps);
+    /// routes before and after a plan; `desired` is the project's configuration, which knows the names of clusters, and
+    /// `maps` are its shard maps.
+    pub(super) fn of(
+        [before, after]: [&Configuration; 2],
+        found: &[Difference],
+        desired: &Configuration,
+        maps: &[MapStep],
+    ) -> Self {
+        let both = [before, after].map(with_objects);
+        let mut kinds = change_kinds([&both[0], &both[1]], found, maps);
         kinds.sort_by_key(|kind| Reverse((kind.is_ordinary, weight(kind), kind.seen)));
         let shown = kinds.iter().take(MOST_SHOWN);
         Self {
-            witnesses: shown.map(|kind| witness(kind, [&before, &after])).collect(),
+            witnesses: shown.map(|kind| witness(kind, [desired, before])).collect(),
             more_kinds: kinds.len().saturating_sub(MOST_SHOWN),
         }
     }
@@ -64,14 +70,15 @@ fn with_objects(configuration: &Configuration) -> Configuration {
     named
 }
 
-fn witness(kind: &ChangeKind, [before, after]: [&Configuration; 2]) -> Witness {
+/// Hostgroups have the names of the first configuration that knows them.
+fn witness(kind: &ChangeKind, names: [&Configuration; 2]) -> Witness {
     let Difference {
         session,
         statement,
         left,
         right,
     } = &kind.example;
-    let name = |decision: &Option<Decision>| place(decision.as_ref(), [after, before]);
+    let name = |decision: &Option<Decision>| place(decision.as_ref(), names);
     let (from, mut to) = (name(left), name(right));
     let routes = [left, right].map(|decision| match decision.as_ref().map(|one| &one.outcome) {
         Some(Outcome::Route(route)) => Some(route),

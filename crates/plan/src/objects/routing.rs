@@ -52,7 +52,10 @@ pub(super) fn collect(configuration: &Configuration, places: &Places<'_>, object
     }
     for (address, destination) in destinations {
         let kind = ObjectKind::of(address);
-        if matches!(kind, ObjectKind::Shard | ObjectKind::QueryRule) {
+        if matches!(
+            kind,
+            ObjectKind::Shard | ObjectKind::QueryRule | ObjectKind::FastRoute
+        ) {
             let facts = &mut objects.entry(address.clone()).or_default().facts;
             facts.extend(destination_facts(kind, &destination, places));
         }
@@ -205,7 +208,7 @@ fn destination_facts(kind: ObjectKind, destination: &Destinations, places: &Plac
         }
     };
     put("cluster", clusters);
-    if kind == ObjectKind::QueryRule {
+    if matches!(kind, ObjectKind::QueryRule | ObjectKind::FastRoute) {
         put("role", roles);
     }
     put("hostgroup", unknown);

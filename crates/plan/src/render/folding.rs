@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::{Line, View, describe, line, value};
+use super::{Line, View, describe, line, subject, value};
 use crate::{Action, Effect, ObjectKind};
 
 /// More objects than this that share kind and action are folded, and more ways to change than this are one line.
@@ -58,10 +58,8 @@ fn folded(kind: ObjectKind, many: &[&Effect], view: &View<'_>) -> Vec<Line> {
 
 /// One line for several objects: what they have in common, and the first and the last of them.
 fn together(kind: ObjectKind, many: &[&Effect], what: Option<String>) -> Line {
-    let name = |effect: Option<&&Effect>| {
-        let short = effect.map(|effect| effect.address.short());
-        value::plain(&short.unwrap_or_default())
-    };
+    let name =
+        |effect: Option<&&Effect>| value::plain(&effect.map(|effect| subject(effect)).unwrap_or_default());
     let names = format!("{} … {}", name(many.first()), name(many.last()));
     Line {
         sign: many[0].action.sign(),

@@ -146,21 +146,30 @@ fn line(effect: &Effect, view: &View<'_>) -> Line {
     }
 }
 
-/// The object as people know it: a rule in the engine's columns by its number.
+/// The object as people know it: a rule in the engine's columns by its number, a row of fast routing by its user and schema.
 fn subject(effect: &Effect) -> String {
     let written = effect.address.as_str();
-    match (effect.rows.as_slice(), written.split_once(".rules[")) {
-        (
-            [
-                RowChange {
-                    row: RowKey::Rule(id),
-                    ..
-                },
-            ],
-            Some((block, _)),
-        ) if effect.kind() == ObjectKind::QueryRule => {
+    let block = |list: &str| written.split_once(list).map(|(block, _)| block);
+    match effect.rows.as_slice() {
+        [
+            RowChange {
+                row: RowKey::Rule(id),
+                ..
+            },
+        ] if let Some(block) = block(".rules[") => {
             format!("{block} rule {id}")
         }
+        [
+            RowChange {
+                row: RowKey::FastRoute {
+                    username, schemaname, ..
+                },
+                ..
+            },
+        ] if let Some(block) = block(".fast_routing[") => match username.as_str() {
+            "" => format!("{block} fast route {schemaname}"),
+            user => format!("{block} fast route {user} in {schemaname}"),
+        },
         _ => effect.address.short(),
     }
 }
@@ -169,7 +178,7 @@ fn subject(effect: &Effect) -> String {
 fn describe(effect: &Effect) -> String {
     let mut parts = changes(effect.action, &effect.old, &effect.new);
     match effect.rows.as_slice() {
-        [row] if effect.kind() == ObjectKind::QueryRule => {
+        [row] if matches!(effect.kind(), ObjectKind::QueryRule | ObjectKind::FastRoute) => {
             let said = |key: &str| key != "destination_hostgroup" && key != "flag_in";
             let shown = |facts: &Facts| -> Facts {
                 let facts = facts.iter().filter(|(key, _)| said(key));

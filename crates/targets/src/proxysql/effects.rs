@@ -283,7 +283,10 @@ impl<'a> Destinations<'a> {
 
     /// A shard or a rule says where it leads, by cluster where the project has one.
     fn tell(&self, effect: &mut Effect) {
-        if !matches!(effect.kind(), ObjectKind::Shard | ObjectKind::QueryRule) {
+        if !matches!(
+            effect.kind(),
+            ObjectKind::Shard | ObjectKind::QueryRule | ObjectKind::FastRoute
+        ) {
             return;
         }
         let empty = BTreeSet::new();
