@@ -18,15 +18,16 @@ use std::sync::Arc;
 
 use shardwright_routing::RoutingTable;
 use shardwright_rules::decide::RulePatterns;
-use shardwright_rules::{Configuration, Decision, Evaluator, MapStep, SessionView, StatementKind};
+use shardwright_rules::{Configuration, Decision, Evaluator, SessionView, StatementKind};
 
+use crate::KeyedShards;
 use crate::expectation::{Expected, Mismatch};
 use crate::session::{USUAL_CLIENT, USUAL_LISTENER};
 use outcome::PossibleOutcome;
 use outcomes::OutcomeSearch;
 use starts::Starts;
 
-pub use claim::{shard_of, shards_of};
+pub use claim::shard_of;
 
 /// Which statements a property is about; an empty list is no limit.
 #[derive(Clone, Debug, Default)]
@@ -131,21 +132,21 @@ pub struct Prover<'c> {
     evaluator: Evaluator,
     patterns: Vec<RulePatterns>,
     starts: Starts,
-    maps: Vec<MapStep>,
+    keys: KeyedShards,
 }
 
 impl<'c> Prover<'c> {
-    /// Prepares a configuration. `maps` are the shard maps as the bundled engine runs them: where statements that are
-    /// tried take their keys from.
+    /// Prepares a configuration. Statements that are tried take their keys from `keys`, which also tell the shard where a
+    /// rule decides several.
     #[must_use]
-    pub fn new(configuration: &'c Arc<Configuration>, maps: Vec<MapStep>) -> Self {
+    pub fn new(configuration: &'c Arc<Configuration>, keys: KeyedShards) -> Self {
         Self {
             table: RoutingTable::new(Arc::clone(configuration)),
             evaluator: Evaluator::new(Arc::clone(configuration)),
             patterns: RulePatterns::of(configuration),
             starts: Starts::default(),
             configuration,
-            maps,
+            keys,
         }
     }
 
@@ -215,10 +216,4 @@ impl<'c> Prover<'c> {
             }),
         }
     }
-}
-
-/// The maps of a configuration for the bundled engine, for [`Prover::new`].
-#[must_use]
-pub fn maps_of(configuration: &Configuration) -> Vec<MapStep> {
-    native::maps(configuration).cloned().collect()
 }

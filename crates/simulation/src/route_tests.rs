@@ -9,6 +9,7 @@ use shardwright_rules::{Configuration, Decision, SessionView, Statement};
 
 use crate::session::Simulated;
 use crate::step::Step;
+use shardwright_prover::KeyedShards;
 use shardwright_prover::expectation::Mismatch;
 
 /// Statements that one session sends, in order.
@@ -38,13 +39,18 @@ pub struct Failure {
 pub struct Runner<'c> {
     table: RoutingTable,
     configuration: &'c Configuration,
+    keys: &'c KeyedShards,
 }
 
 impl<'c> Runner<'c> {
-    /// Prepares a configuration; `table` is built from the same one.
+    /// Prepares a configuration; `table` is built from the same one. `keys` tell the shard where a rule decides several.
     #[must_use]
-    pub fn new(table: RoutingTable, configuration: &'c Configuration) -> Self {
-        Self { table, configuration }
+    pub fn new(table: RoutingTable, configuration: &'c Configuration, keys: &'c KeyedShards) -> Self {
+        Self {
+            table,
+            configuration,
+            keys,
+        }
     }
 
     /// What decides.

@@ -149,8 +149,9 @@ fn run_on(
         return Err(CommandError::shown(Exit::BadDocument));
     }
     let configuration = built.configuration;
-    let runner = Runner::new(RoutingTable::new(configuration.clone()), &configuration);
-    let mut coverage = args.coverage.then(|| Coverage::of(&configuration));
+    let keys = properties::keys(opened, engine, &configuration);
+    let runner = Runner::new(RoutingTable::new(configuration.clone()), &configuration, &keys);
+    let mut coverage = args.coverage.then(|| Coverage::of(&configuration, keys.clone()));
     let mut count = Count::of(engine);
     let tests = chosen.tests.iter().filter(|test| is_for(&test.engines, engine));
     let mut run = Vec::new();
@@ -182,6 +183,7 @@ fn run_on(
             &asked,
             engine,
             &configuration,
+            &keys,
             opened,
             problems,
             |property, holds| {
@@ -196,6 +198,7 @@ fn run_on(
         let suite = Suite {
             engine,
             configuration: &configuration,
+            keys: &keys,
             cases: run,
             properties: asked,
         };
@@ -232,8 +235,9 @@ pub(crate) fn covering<'c>(configuration: &'c Arc<Configuration>, opened: &Opene
     if tests.is_empty() {
         return None;
     }
-    let runner = Runner::new(RoutingTable::new(configuration.clone()), configuration);
-    let mut coverage = Coverage::of(configuration);
+    let keys = properties::keys(opened, configuration.engine, configuration);
+    let runner = Runner::new(RoutingTable::new(configuration.clone()), configuration, &keys);
+    let mut coverage = Coverage::of(configuration, keys.clone());
     let mut failed = 0;
     for test in &tests {
         let failures = runner.run_seen(&cases::case(test), |session, statement, decision| {

@@ -188,3 +188,106 @@ fn the_tests_of_an_example_are_found_out_when_a_shard_moves() {
     );
     assert!(output.stdout.contains("in instance n=137"), "{output}");
 }
+
+/// The names of the cases that fail, by engine: `proxysql-2.7: wrong`.
+fn failing(topology: &str, tests: &str) -> Vec<String> {
+    let files = [("topology/shop.yaml", topology), ("tests/routes.yaml", tests)];
+    let environment = support::project("bundled, proxysql-2.7", &files);
+    let output = environment.run(["test", "--format", "json"]).unwrap();
+    let json: Value =
+        serde_json::from_str(&output.stdout).unwrap_or_else(|error| panic!("{error}: {output}"));
+    let messages = json["findings"].as_array().unwrap_or_else(|| panic!("{json}"));
+    let messages = messages.iter().filter_map(|finding| finding["message"].as_str());
+    let failing = messages.filter_map(|message| {
+        let (name, engine) = message.strip_prefix('`')?.split_once("` does not hold on ")?;
+        Some(format!("{engine}: {name}"))
+    });
+    let mut failing: Vec<String> = failing.collect();
+    failing.sort();
+    failing
+}
+
+#[test]
+fn a_shard_is_told_by_its_key_where_shards_share_a_rule() {
+    let topology = "\
+version: 1
+clusters:
+  shop: {type: single, servers: {a: {host: a.db}}}
+users:
+  app: {password: {env: APP}, cluster: shop, schema: app}
+  by_schema: {password: {env: APP}, cluster: shop, schema: acct_1}
+shard_maps:
+  tenants:
+    applies_to: {users: [app]}
+    key: {name: tenant, type: integer}
+    key_from: [comment: {}]
+    shards: {t1: {keys: [1], cluster: shop}, t2: {keys: [2], cluster: shop}, t3: {keys: [3..9], cluster: shop}}
+  accounts:
+    applies_to: {users: [by_schema]}
+    key: {name: account, type: integer}
+    key_from: [{schema: \"acct_$(key)\"}]
+    shards: {a1: {keys: [1], cluster: shop}, a2: {keys: [2], cluster: shop}}
+";
+    let tests = "\
+version: 1
+session: {user: app}
+route_tests:
+  right: {query: '/* tenant=1 */ UPDATE o SET a=1', expect: {shard: tenants/t1}}
+  right behind: {query: 'UPDATE o SET a=1 /* tenant=7 */', expect: {shard: tenants/t3}}
+  wrong: {query: '/* tenant=1 */ UPDATE o SET a=1', expect: {shard: tenants/t2}}
+  wrong range: {query: '/* tenant=7 */ UPDATE o SET a=1', expect: {shard: tenants/t2}}
+  right schema:
+    session: {user: by_schema, schema: acct_2}
+    query: UPDATE o SET a=1
+    expect: {shard: accounts/a2}
+  wrong schema:
+    session: {user: by_schema, schema: acct_2}
+    query: UPDATE o SET a=1
+    expect: {shard: accounts/a1}
+properties:
+  wrong for all:
+    for_all: {map: tenants}
+    expect: {shard: tenants/t1}
+";
+    let wrong = ["wrong", "wrong for all", "wrong range", "wrong schema"];
+    let on = |engine: &str| wrong.map(|name| format!("{engine}: {name}"));
+    assert_eq!(
+        failing(topology, tests),
+        [on("bundled"), on("proxysql-2.7")].concat()
+    );
+}
+
+#[test]
+fn a_rule_is_one_that_does_something_to_the_statement() {
+    let topology = "\
+version: 1
+clusters:
+  shop: {type: replication, servers: {a: {host: a.db}, b: {host: b.db}}}
+users:
+  app: {password: {env: APP}, cluster: shop, schema: app}
+throttles:
+  slow: {applies_to: {statements: [delete]}, delay: 20ms, reason: slow disks}
+routes:
+  no-ddl: {match: {statements: [ddl]}, refuse: not here}
+query_rules:
+  ends:
+    rules: [{match_digest: '^INSERT', apply: 1}]
+";
+    let tests = "\
+version: 1
+session: {user: app}
+route_tests:
+  right: {query: DELETE FROM t, expect: {rule: throttles.slow}}
+  right refusal: {query: DROP TABLE t, expect: {rule: routes.no-ddl}}
+  right end: {query: INSERT INTO t VALUES (1), expect: {rule: query_rules.ends}}
+  wrong: {query: SELECT a FROM t, expect: {rule: throttles.slow}}
+  wrong refusal: {query: SELECT a FROM t, expect: {rule: routes.no-ddl}}
+  wrong end: {query: SELECT a FROM t, expect: {rule: query_rules.ends}}
+";
+    let wrong = ["wrong", "wrong end", "wrong refusal"];
+    let on = |engine: &str| wrong.map(|name| format!("{engine}: {name}"));
+    assert_eq!(
+        failing(topology, tests),
+        [on("bundled"), on("proxysql-2.7")].concat()
+    );
+}

@@ -2,14 +2,12 @@
 
 use std::collections::HashMap;
 
-use shardwright_rules::{
-    Address, Body, Configuration, Decision, Finder, KeyValue, Outcome, Route, Shard, Statement, Step,
-};
+use shardwright_rules::{Address, Body, Configuration, Decision, Outcome, Route, Statement, Step};
 
 use super::outcome::PossibleOutcome;
 use super::outcomes::moves_on;
 use super::state::{Action, Schema};
-use super::{Claim, CounterExample, DecidedStatement, MapStep, Property, Prover, SessionStatement};
+use super::{Claim, CounterExample, DecidedStatement, Property, Prover, SessionStatement};
 use crate::expectation::{Expected, Mismatch, OutcomeKind};
 
 /// What of an expectation does not hold at an outcome; empty where it holds.
@@ -24,25 +22,15 @@ pub(super) fn mismatches_of_outcome(
         Action::Answer => OutcomeKind::Answer,
     };
     match outcome.route(configuration) {
-        Some(route) => outcome_mismatch(expected, actual)
-            .unwrap_or_else(|| expected.mismatches_of_route(configuration, &route)),
+        Some(mut route) => outcome_mismatch(expected, actual).unwrap_or_else(|| {
+            // The outcome is that of several shards.
+            if outcome.state.shares_rule {
+                route.shard = None;
+            }
+            expected.mismatches_of_route(configuration, &route)
+        }),
         None => outcome_mismatch(expected, actual).unwrap_or_default(),
     }
-}
-
-/// What of an expectation does not hold of a decision.
-fn mismatches(configuration: &Configuration, expected: &Expected<'_>, decision: &Decision) -> Vec<Mismatch> {
-    let actual = OutcomeKind::of(&decision.outcome);
-    outcome_mismatch(expected, actual).unwrap_or_else(|| match &decision.outcome {
-        Outcome::Route(route) => {
-            let placed = Route {
-                shard: shard_of(configuration, decision),
-                ..route.clone()
-            };
-            expected.mismatches_of_route(configuration, &placed)
-        }
-        _ => Vec::new(),
-    })
 }
 
 /// The outcome against the one that is asked for, where one is and it is another.
@@ -117,7 +105,7 @@ pub fn shard_of(configuration: &Configuration, decision: &Decision) -> Option<Ad
 }
 
 /// The shards that the rule decides which placed a statement last, by the path of its decision.
-pub fn shards_of(configuration: &Configuration, decision: &Decision) -> Vec<Address> {
+pub(super) fn shards_of(configuration: &Configuration, decision: &Decision) -> Vec<Address> {
     let rules = &configuration.graph.rules;
     let shards = |step: &Step| match rules.binary_search_by_key(&step.rule_id, |rule| rule.id) {
         Ok(at) if matches!(&rules[at].body, Body::Engine(row) if !moves_on(row)) => Vec::new(),
@@ -145,61 +133,72 @@ struct Placement {
     location: Location,
 }
 
-/// The placement of a statement; none where a shard did not place it, or a rewrite hides the schema.
-fn placement(
-    configuration: &Configuration,
-    maps: &[MapStep],
-    candidate: &SessionStatement,
-    decision: &Decision,
-) -> Option<Placement> {
-    let Outcome::Route(route) = &decision.outcome else {
-        return None;
-    };
-    let shards = shards_of(configuration, decision);
-    let shard = match shards.as_slice() {
-        [shard] => shard.clone(),
-        several => keyed_shard(maps, several, &candidate.query)?,
-    };
-    let own = maps
-        .iter()
-        .filter(|map| map.logical_schema.is_some())
-        .flat_map(|map| &map.shards)
-        .find(|known| known.address == shard)
-        .and_then(|known| known.schema.clone());
-    let schema = match (own, &route.backend_schema) {
-        (Some(own), _) => own.to_string(),
-        _ if route.rewritten.is_some() => return None,
-        (None, Some(schema)) => schema.to_string(),
-        (None, None) => candidate.schema.clone().unwrap_or_default(),
-    };
-    let cluster = route
-        .cluster
-        .as_ref()
-        .map_or_else(|| format!("hostgroup {}", route.hostgroup), ToString::to_string);
-    Some(Placement {
-        shard: shard.to_string(),
-        location: Location { cluster, schema },
-    })
-}
+impl Prover<'_> {
+    /// The shard that placed a statement last; none where that is not known.
+    fn shard_of(&self, candidate: &SessionStatement, decision: &Decision) -> Option<Address> {
+        match shards_of(self.configuration, decision).as_slice() {
+            [shard] => Some(shard.clone()),
+            several => {
+                let statement = Statement::new(candidate.query.as_bytes(), Default::default());
+                self.keys.among(&candidate.view(), &statement, several)
+            }
+        }
+    }
 
-/// Of shards that share a rule, the one whose key a statement has in a comment in front.
-fn keyed_shard(maps: &[MapStep], shards: &[Address], query: &str) -> Option<Address> {
-    let comment = query.trim_start().strip_prefix("/*")?.split_once("*/")?.0;
-    let (word, value) = comment.trim().split_once('=')?;
-    let named = |finder: &Finder| matches!(finder, Finder::Comment { word: own, .. } if own.eq_ignore_ascii_case(word));
-    let holder = |map: &MapStep| {
-        let key = KeyValue::parse(map.kind, value)?;
-        let holds = |shard: &&Shard| {
-            let in_range =
-                |&(low, high): &(i64, i64)| matches!(&key, KeyValue::Integer(n) if (low..=high).contains(n));
-            shard.keys.contains(&key) || shard.ranges.iter().any(in_range)
+    /// What of an expectation does not hold of a decision.
+    fn mismatches(
+        &self,
+        expected: &Expected<'_>,
+        candidate: &SessionStatement,
+        decision: &Decision,
+    ) -> Vec<Mismatch> {
+        let actual = OutcomeKind::of(&decision.outcome);
+        outcome_mismatch(expected, actual).unwrap_or_else(|| match &decision.outcome {
+            Outcome::Route(route) => {
+                let shard = self.shard_of(candidate, decision);
+                // Of several shards that share a rule, nobody knows that it is another one.
+                let is_open = shard.is_none() && shards_of(self.configuration, decision).len() > 1;
+                let placed = Route {
+                    shard,
+                    ..route.clone()
+                };
+                let mut mismatches = expected.mismatches_of_route(self.configuration, &placed);
+                mismatches.retain(|mismatch| !(is_open && mismatch.field == Some("shard")));
+                mismatches
+            }
+            _ => Vec::new(),
+        })
+    }
+
+    /// The placement of a statement; none where a shard did not place it, or a rewrite hides the schema.
+    fn placement(&self, candidate: &SessionStatement, decision: &Decision) -> Option<Placement> {
+        let Outcome::Route(route) = &decision.outcome else {
+            return None;
         };
-        let mut own = map.shards.iter().filter(|shard| shards.contains(&shard.address));
-        own.find(holds).map(|shard| shard.address.clone())
-    };
-    maps.iter()
-        .filter(|map| map.finders.iter().any(named))
-        .find_map(holder)
+        let shard = self.shard_of(candidate, decision)?;
+        let own = self
+            .keys
+            .maps()
+            .iter()
+            .filter(|map| map.logical_schema.is_some())
+            .flat_map(|map| &map.shards)
+            .find(|known| known.address == shard)
+            .and_then(|known| known.schema.clone());
+        let schema = match (own, &route.backend_schema) {
+            (Some(own), _) => own.to_string(),
+            _ if route.rewritten.is_some() => return None,
+            (None, Some(schema)) => schema.to_string(),
+            (None, None) => candidate.schema.clone().unwrap_or_default(),
+        };
+        let cluster = route
+            .cluster
+            .as_ref()
+            .map_or_else(|| format!("hostgroup {}", route.hostgroup), ToString::to_string);
+        Some(Placement {
+            shard: shard.to_string(),
+            location: Location { cluster, schema },
+        })
+    }
 }
 
 impl Prover<'_> {
@@ -217,11 +216,11 @@ impl Prover<'_> {
                 if matches!(quick.outcome, Outcome::Own { .. }) {
                     return None;
                 }
-                if mismatches(self.configuration, expected, &quick).is_empty() {
+                if self.mismatches(expected, candidate, &quick).is_empty() {
                     return None;
                 }
                 let decided = self.decided(candidate);
-                let mismatches = mismatches(self.configuration, expected, &decided.decision);
+                let mismatches = self.mismatches(expected, candidate, &decided.decision);
                 (!mismatches.is_empty()).then(|| CounterExample {
                     statements: vec![decided],
                     mismatches,
@@ -237,9 +236,7 @@ impl Prover<'_> {
         for candidate in candidates {
             let statement = Statement::new(candidate.query.as_bytes(), Default::default());
             let quick = self.table.explain(&candidate.view(), &statement);
-            let Some(Placement { shard, location }) =
-                placement(self.configuration, &self.maps, candidate, &quick)
-            else {
+            let Some(Placement { shard, location }) = self.placement(candidate, &quick) else {
                 continue;
             };
             let Some((_, other)) = there.get(&location).filter(|(known, _)| *known != shard) else {
@@ -248,7 +245,8 @@ impl Prover<'_> {
             };
             let statements = vec![self.decided(other), self.decided(candidate)];
             let confirmed = statements[1].decision.outcome == quick.outcome
-                && placement(self.configuration, &self.maps, other, &statements[0].decision)
+                && self
+                    .placement(other, &statements[0].decision)
                     .is_some_and(|placed| placed.location == location);
             if confirmed {
                 return Some(CounterExample {

@@ -161,7 +161,11 @@ impl Prover<'_> {
             Schema::Known(schema) => Some(schema.to_string()),
             Schema::Any => None,
         });
-        let logical = self.maps.iter().filter_map(|map| map.logical_schema.clone());
+        let logical = self
+            .keys
+            .maps()
+            .iter()
+            .filter_map(|map| map.logical_schema.clone());
         let asked = graph.rules.iter().filter_map(|rule| match &rule.body {
             Body::Engine(row) => row.schemaname.clone(),
             Body::Native { .. } => None,
@@ -177,7 +181,8 @@ impl Prover<'_> {
             .filter_map(|outcome| Some(outcome.state.shard.as_ref()?.as_str()))
             .collect();
         let of_maps: Vec<Vec<Carrier>> = self
-            .maps
+            .keys
+            .maps()
             .iter()
             .map(|map| {
                 let all = domain.map == Some(map.map.as_str());

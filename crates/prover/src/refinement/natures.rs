@@ -20,9 +20,10 @@ use shardwright_rules::{Configuration, Finder, HostgroupId, MapStep, Outcome, Ro
 use shardwright_sql::{ReadHazards, StatementClass};
 
 use crate::equivalence::{ComparedSession, Difference, Relation};
+use crate::keyed_shards::KeyedShards;
 use crate::lookup::Lookup;
 use crate::natives;
-use crate::properties::{Prover, maps_of};
+use crate::properties::Prover;
 use crate::session::Session;
 
 /// What is looked at in a difference.
@@ -168,7 +169,8 @@ impl Sides<'_, '_> {
         {
             tried.natures.insert(DEFAULT_SCHEMA, None);
         }
-        let maps: Vec<MapStep> = [left, right].into_iter().flat_map(maps_of).collect();
+        let rules = [left, right].into_iter().flat_map(|side| &side.graph.rules);
+        let maps: Vec<MapStep> = rules.filter_map(|rule| rule.map().cloned()).collect();
         for user in left.users.iter().take(MOST_USERS) {
             let Some(same) = right.user(&user.name) else {
                 continue;
@@ -191,7 +193,7 @@ impl Sides<'_, '_> {
             }
         }
         let shared = Arc::new(left.clone());
-        for candidate in Prover::new(&shared, maps).candidates() {
+        for candidate in Prover::new(&shared, KeyedShards::of_maps(maps)).candidates() {
             if right.user(&candidate.user).is_none() {
                 continue;
             }

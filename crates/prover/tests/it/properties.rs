@@ -4,8 +4,9 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
+use shardwright_prover::KeyedShards;
 use shardwright_prover::expectation::{Expected, OutcomeKind};
-use shardwright_prover::properties::{Answer, Claim, Domain, Property, Prover, maps_of};
+use shardwright_prover::properties::{Answer, Claim, Domain, Property, Prover};
 use shardwright_rules::{Configuration, Evaluator, Outcome, Role, SessionView, Statement, StatementKind};
 
 use shardwright_testkit::configuration;
@@ -31,7 +32,7 @@ fn writes_stay() -> Property<'static> {
 }
 
 fn answer(configuration: &Arc<Configuration>, property: &Property<'_>) -> String {
-    match Prover::new(configuration, maps_of(configuration)).answer(property) {
+    match Prover::new(configuration, KeyedShards::of(configuration)).answer(property) {
         Answer::Proved => "proved".to_owned(),
         Answer::Undecided { reason, checked } => {
             assert!(checked > 0, "nothing was tried");
@@ -313,7 +314,7 @@ proptest! {
         }
         let configuration = Arc::new(configuration(&yaml));
         let evaluator = Evaluator::new(Arc::clone(&configuration));
-        let prover = Prover::new(&configuration, Vec::new());
+        let prover = Prover::new(&configuration, KeyedShards::default());
         if prover.answer(&writes_stay()) == Answer::Proved {
             let texts = [
                 "INSERT INTO t VALUES (1)", "(INSERT x)", "/* a */ insert t select x", "UPDATE t SET x", "DELETE FROM x",

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shardwright_rules::{Address, Decision, Outcome, Statement};
+use shardwright_rules::{Address, Body, Decision, EngineRule, Outcome, Rule, Statement};
 
 use super::Runner;
 use crate::session::Simulated;
@@ -99,7 +99,14 @@ impl Runner<'_> {
         );
     }
 
-    /// Which shards placed the statement, and which objects' rules matched. The path costs more than the decision, so
+    /// Whether a rule of a path did something to the statement; a row of fast routing places it.
+    fn acts(&self, taken: &shardwright_rules::Step) -> bool {
+        let rules = &self.configuration.graph.rules;
+        let at = rules.binary_search_by_key(&taken.rule_id, |rule| rule.id);
+        at.is_err() || at.is_ok_and(|at| acts(&rules[at]))
+    }
+
+    /// Which shards placed the statement, and which objects' rules did something to it. The path costs more than the decision, so
     /// it is asked for only where the decision does not tell.
     fn provenance(
         &self,
@@ -119,17 +126,27 @@ impl Runner<'_> {
             return;
         }
         let path = self.explained(step, session, statement).path;
-        let mut addresses: Vec<&Address> = path.iter().map(|step| &step.address).collect();
+        let mut addresses: Vec<Address> = path.iter().map(|step| step.address.clone()).collect();
         let rules = &self.configuration.graph.rules;
-        for step in &path {
+        // Shards that share a rule, of which nobody knows which one it is.
+        let mut open: Vec<&str> = Vec::new();
+        for taken in &path {
             // Not a rule but a row of fast routing: it has no other shards.
-            if let Ok(at) = rules.binary_search_by_key(&step.rule_id, |rule| rule.id) {
-                addresses.extend(&rules[at].shards);
+            let Ok(at) = rules.binary_search_by_key(&taken.rule_id, |rule| rule.id) else {
+                continue;
+            };
+            match rules[at].shards.as_slice() {
+                [] => {}
+                [shard] => addresses.push(shard.clone()),
+                several => match self.keys.among(&session.view(step), statement, several) {
+                    Some(shard) => addresses.push(shard),
+                    None => open.extend(several.iter().map(Address::as_str)),
+                },
             }
         }
-        addresses.extend(placed);
+        addresses.extend(placed.cloned());
         if let Outcome::Reject(rejection) = &decision.outcome {
-            addresses.extend(&rejection.address);
+            addresses.extend(rejection.address.clone());
         }
         let is_placed_on = |shard: &str| addresses.iter().any(|address| address.as_str() == shard);
         for shard in expected.shards.iter().filter(|shard| !is_placed_on(shard)) {
@@ -139,29 +156,62 @@ impl Runner<'_> {
                 .map(|address| address.as_str())
                 .collect();
             shards.dedup();
-            let actual = if shards.is_empty() {
+            let actual = if open.contains(shard) {
+                format!(
+                    "one of {}, which share a rule: not decided on this engine",
+                    open.join(", ")
+                )
+            } else if shards.is_empty() {
                 "no shard".to_owned()
             } else {
                 shards.join(", ")
             };
             mismatches.push(Some("shard"), *shard, actual);
         }
+        let passed: Vec<&Address> = path
+            .iter()
+            .filter(|taken| !self.acts(taken))
+            .map(|taken| &taken.address)
+            .collect();
+        let mut acting: Vec<&str> = addresses
+            .iter()
+            .filter(|address| !passed.contains(address))
+            .chain(
+                path.iter()
+                    .filter(|taken| self.acts(taken))
+                    .map(|taken| &taken.address),
+            )
+            .map(Address::as_str)
+            .collect();
+        acting.dedup();
         if let Some(rule) = expected
             .rule
-            .filter(|rule| !addresses.iter().any(|address| is_inside(address.as_str(), rule)))
+            .filter(|rule| !acting.iter().any(|address| is_inside(address, rule)))
         {
-            let actual = if addresses.is_empty() {
+            let actual = if acting.is_empty() {
                 "no rule".to_owned()
             } else {
-                addresses
-                    .iter()
-                    .map(|address| address.as_str())
-                    .collect::<Vec<_>>()
-                    .join(", ")
+                acting.join(", ")
             };
             mismatches.push(Some("rule"), rule, actual);
         }
     }
+}
+
+/// Whether a row does something to the statements that match it. Rows of objects that only lead on, or end the chain of an
+/// object for the statements that it is not about, do nothing; of a row in the engine's columns, an end is what it is for.
+fn acts(rule: &Rule) -> bool {
+    let Body::Engine(row) = &rule.body else {
+        return true;
+    };
+    let is_written = rule.address.as_str().starts_with("query_rules.");
+    let effect = EngineRule {
+        flag_out: None,
+        flag_outs: Vec::new(),
+        apply: row.apply && is_written,
+        ..row.effect()
+    };
+    effect != EngineRule::default()
 }
 
 /// Compares addresses that stand in no order.

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use shardwright_prover::KeyedShards;
 use shardwright_rules::refusal::Refusal;
 use shardwright_rules::{
     Address, Body, Configuration, Decision, MapStep, MissingAction, MissingBegin, NativeStep, Outcome, Role,
@@ -32,6 +33,7 @@ pub struct CoveragePoint {
 #[derive(Debug)]
 pub struct Coverage<'c> {
     configuration: &'c Configuration,
+    keys: KeyedShards,
     points: BTreeMap<CoveragePoint, bool>,
     policies: Vec<(Address, &'c RoleStep, &'c shardwright_rules::Scope)>,
 }
@@ -71,17 +73,21 @@ const UNKNOWN: &str = "a key that no shard holds";
 const CONFLICT: &str = "keys that contradict each other";
 
 impl<'c> Coverage<'c> {
-    /// Everything that there is to cover.
+    /// Everything that there is to cover. `keys` tell the shard where a rule decides several.
     #[must_use]
-    pub fn of(configuration: &'c Configuration) -> Self {
+    pub fn of(configuration: &'c Configuration, keys: KeyedShards) -> Self {
         let mut coverage = Self {
             configuration,
+            keys,
             points: BTreeMap::new(),
             policies: Vec::new(),
         };
         for rule in &configuration.graph.rules {
             match &rule.body {
-                Body::Engine(_) => coverage.rule(&rule.address, rule.id),
+                Body::Engine(_) => {
+                    coverage.rule(&rule.address, rule.id);
+                    rule.shards.iter().for_each(|shard| coverage.shard(shard));
+                }
                 Body::Native { scope, step } => match step {
                     // It does nothing that could be seen but end the evaluation.
                     NativeStep::StopIfPlaced => {}
@@ -164,6 +170,14 @@ impl<'c> Coverage<'c> {
         for &hit in &decision.hits {
             let rule = &self.configuration.graph.rules[hit as usize];
             self.cover(&rule.address, Part::Rule(rule.id));
+            let shard = match rule.shards.as_slice() {
+                [] => None,
+                [shard] => Some(shard.clone()),
+                several => self.keys.among(session, statement, several),
+            };
+            if let Some(shard) = shard {
+                self.cover(&shard, Part::Shard);
+            }
             if let Body::Native {
                 step: NativeStep::Role(_),
                 ..

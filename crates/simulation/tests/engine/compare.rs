@@ -328,7 +328,8 @@ fn expected(configuration: &Arc<Configuration>, session: &Session) -> Vec<Option
         });
     }
     let case = Case { steps };
-    let runner = Runner::new(RoutingTable::new(Arc::clone(configuration)), configuration);
+    let keys = shardwright_prover::KeyedShards::default();
+    let runner = Runner::new(RoutingTable::new(Arc::clone(configuration)), configuration, &keys);
     let evaluator = Evaluator::new(Arc::clone(configuration));
     let mut became = Vec::new();
     let _ = runner.run_seen(&case, |view, statement, decision| {

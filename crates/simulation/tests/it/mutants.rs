@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use proptest::prelude::*;
-use shardwright_prover::properties::{Prover, SessionStatement, maps_of};
+use shardwright_prover::KeyedShards;
+use shardwright_prover::properties::{Prover, SessionStatement};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::{Configuration, Evaluator, Statement};
 use shardwright_simulation::route_tests::mutants::{Survivor, mutants};
@@ -13,7 +14,7 @@ use shardwright_testkit::configuration;
 /// The mutants of some rules, each with what is known of it.
 fn survivors(yaml: &str) -> Vec<String> {
     let before = Arc::new(configuration(yaml));
-    let candidates = Prover::new(&before, maps_of(&before)).candidates();
+    let candidates = Prover::new(&before, KeyedShards::of(&before)).candidates();
     let table = RoutingTable::new(Arc::clone(&before));
     mutants(&before, usize::MAX)
         .iter()

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use shardwright_prover::KeyedShards;
 use shardwright_prover::expectation::{Expected, OutcomeKind};
 use shardwright_routing::RoutingTable;
 use shardwright_rules::Role;
@@ -25,7 +26,7 @@ rules:
 fn run(steps: Vec<Step<'_>>) -> Vec<Failure> {
     let configuration = configuration(RULES);
     let table = RoutingTable::new(Arc::new(configuration.clone()));
-    Runner::new(table, &configuration).run(&Case { steps })
+    Runner::new(table, &configuration, &KeyedShards::default()).run(&Case { steps })
 }
 
 fn step<'t>(query: &'t str, expect: Option<Expected<'t>>) -> Step<'t> {

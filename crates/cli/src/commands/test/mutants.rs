@@ -5,15 +5,16 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use shardwright_diagnostics::{Diagnostic, Problems, Proof, Witness};
+use shardwright_prover::KeyedShards;
 use shardwright_prover::properties::{Answer, Prover, SessionStatement};
 use shardwright_routing::RoutingTable;
-use shardwright_rules::{Configuration, EngineId, MapStep};
+use shardwright_rules::{Configuration, EngineId};
 use shardwright_simulation::route_tests::mutants::{Mutant, Survivor, mutants};
 use shardwright_simulation::route_tests::{Case, Runner};
 use shardwright_topology::model::Property;
 
 use super::coverage::{at_object, too_little};
-use super::properties::{asked, maps};
+use super::properties::asked;
 use crate::codes::SURVIVED;
 use crate::project::Opened;
 use crate::ui::Ui;
@@ -48,6 +49,7 @@ impl MutantCount {
 pub(super) struct Suite<'s> {
     pub(super) engine: EngineId,
     pub(super) configuration: &'s Arc<Configuration>,
+    pub(super) keys: &'s KeyedShards,
     pub(super) cases: Vec<Case<'s>>,
     pub(super) properties: Vec<&'s Property>,
 }
@@ -63,8 +65,7 @@ pub(super) fn run(
 ) -> MutantCount {
     let table = RoutingTable::new(Arc::clone(suite.configuration));
     let hits = hits(&table, suite);
-    let maps = maps(opened, suite.engine, suite.configuration);
-    let candidates = Prover::new(suite.configuration, maps.clone()).candidates();
+    let candidates = Prover::new(suite.configuration, suite.keys.clone()).candidates();
     let all = mutants(suite.configuration, most);
     let mut count = MutantCount::default();
     let progress = ui.counter(format!("{}: mutant", suite.engine), all.len());
@@ -72,7 +73,7 @@ pub(super) fn run(
         progress.inc(1);
         count.tried += 1;
         let changed = mutant.apply(suite.configuration);
-        let runner = Runner::new(table.changed(Arc::clone(&changed)), &changed);
+        let runner = Runner::new(table.changed(Arc::clone(&changed)), &changed, suite.keys);
         if is_noticed(mutant, &runner, suite, &hits) {
             count.noticed += 1;
             continue;
@@ -83,7 +84,7 @@ pub(super) fn run(
             &candidates,
         ) {
             Survivor::Equivalent => count.equivalent += 1,
-            _ if breaks_a_property(&changed, suite, &maps) => count.noticed += 1,
+            _ if breaks_a_property(&changed, suite) => count.noticed += 1,
             Survivor::Different(candidate) => {
                 count.survived += 1;
                 problems.push(survivor(mutant, Some(candidate), suite.engine, opened));
@@ -117,6 +118,7 @@ fn hits(table: &RoutingTable, suite: &Suite<'_>) -> HashMap<usize, Vec<usize>> {
     let runner = Runner::new(
         table.changed(Arc::clone(suite.configuration)),
         suite.configuration,
+        suite.keys,
     );
     let mut hits: HashMap<usize, Vec<usize>> = HashMap::new();
     for (number, case) in suite.cases.iter().enumerate() {
@@ -150,11 +152,11 @@ fn is_noticed(
     }
 }
 
-fn breaks_a_property(changed: &Arc<Configuration>, suite: &Suite<'_>, maps: &[MapStep]) -> bool {
+fn breaks_a_property(changed: &Arc<Configuration>, suite: &Suite<'_>) -> bool {
     if suite.properties.is_empty() {
         return false;
     }
-    let prover = Prover::new(changed, maps.to_vec());
+    let prover = Prover::new(changed, suite.keys.clone());
     let mut properties = suite.properties.iter();
     properties.any(|property| matches!(prover.answer(&asked(property)), Answer::Refuted(_)))
 }

@@ -4,10 +4,11 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use shardwright_diagnostics::{Diagnostic, NoteKind, Problems, Proof, Witness};
+use shardwright_prover::KeyedShards;
 use shardwright_prover::properties::{
-    Answer, Claim, CounterExample, DecidedStatement, Domain, Property, Prover, maps_of,
+    Answer, Claim, CounterExample, DecidedStatement, Domain, Property, Prover,
 };
-use shardwright_rules::{Configuration, EngineId, MapStep};
+use shardwright_rules::{Configuration, EngineId};
 use shardwright_topology::model::{self, PropertyClaim, PropertyDomain};
 
 use super::cases;
@@ -23,17 +24,16 @@ pub(super) struct PropertyCount {
     pub(super) undecided: usize,
 }
 
-/// The maps of the project as the bundled engine runs them, which know how keys are written; none where it cannot be
-/// compiled for that engine.
-pub(super) fn maps(opened: &Opened, engine: EngineId, configuration: &Configuration) -> Vec<MapStep> {
+/// The keys of the project's maps, which the bundled engine knows; none where the project cannot be compiled for it.
+pub(super) fn keys(opened: &Opened, engine: EngineId, configuration: &Arc<Configuration>) -> KeyedShards {
     if engine == EngineId::Bundled {
-        return maps_of(configuration);
+        return KeyedShards::of(configuration);
     }
     let built = opened.build_quietly(EngineId::Bundled);
     if built.compiled.problems.has_errors() {
-        return Vec::new();
+        return KeyedShards::default();
     }
-    maps_of(&built.configuration)
+    KeyedShards::of(&built.configuration)
 }
 
 /// Answers the properties; `answered` takes each that is proved or refuted, and whether it holds.
@@ -41,6 +41,7 @@ pub(super) fn run(
     properties: &[&model::Property],
     engine: EngineId,
     configuration: &Arc<Configuration>,
+    keys: &KeyedShards,
     opened: &Opened,
     problems: &mut Problems,
     mut answered: impl FnMut(&model::Property, bool),
@@ -49,7 +50,7 @@ pub(super) fn run(
     if properties.is_empty() {
         return count;
     }
-    let prover = Prover::new(configuration, maps(opened, engine, configuration));
+    let prover = Prover::new(configuration, keys.clone());
     for property in properties {
         match prover.answer(&asked(property)) {
             Answer::Proved => {
