@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
+use crate::secret_places::secret_place;
+
 /// A file in [`Sources`]; ordered as files were added.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct FileId(u32);
@@ -155,22 +157,39 @@ impl Sources {
     /// The bytes `range` of a file as renderers show them, byte for byte as long as they are.
     pub(crate) fn shown(&self, file: FileId, range: Range<usize>) -> Cow<'_, str> {
         let text = &self.text(file)[range.clone()];
-        let from = self.concealed.partition_point(|concealed| concealed.file < file);
-        let mut concealed = self.concealed[from..]
-            .iter()
-            .take_while(|span| span.file == file && span.range().start < range.end)
-            .filter(|span| span.range().end > range.start)
-            .peekable();
-        if concealed.peek().is_none() {
+        let concealed = self.hidden_in(file, range.clone());
+        if concealed.is_empty() {
             return Cow::Borrowed(text);
         }
-        let concealed: Vec<Range<usize>> = concealed.map(|span| span.range()).collect();
         let hidden = |at: usize| concealed.iter().any(|span| span.contains(&(range.start + at)));
         let show = |(at, letter): (usize, char)| match hidden(at) {
             true => "*".repeat(letter.len_utf8()),
             false => letter.to_string(),
         };
         Cow::Owned(text.char_indices().map(show).collect())
+    }
+
+    /// The parts of the lines of a range that renderers do not show: secrets that were found there, and places that could hold
+    /// one.
+    pub(crate) fn hidden_in(&self, file: FileId, range: Range<usize>) -> Vec<Range<usize>> {
+        let from = self.concealed.partition_point(|concealed| concealed.file < file);
+        let found = self.concealed[from..]
+            .iter()
+            .take_while(|span| span.file == file && span.range().start < range.end)
+            .filter(|span| span.range().end > range.start);
+        let mut hidden: Vec<Range<usize>> = found.map(|span| span.range()).collect();
+        let lines = self.lines_of(file, &range);
+        let places = lines.filter_map(|line| secret_place(self.text(file), line, &hidden));
+        let places: Vec<Range<usize>> = places.collect();
+        hidden.extend(places);
+        hidden
+    }
+
+    /// The lines that a range touches, without their ends.
+    fn lines_of(&self, file: FileId, range: &Range<usize>) -> impl Iterator<Item = Range<usize>> {
+        let line = |at: usize| self.position_at(file, offset(at)).line;
+        let lines = line(range.start)..=line(range.end.max(range.start + 1) - 1);
+        lines.map(move |line| self.line_range(file, line))
     }
 
     /// Where a span starts.

@@ -348,7 +348,8 @@ impl<'text> Builder<'text> {
     }
 
     fn unresolved_alias(&mut self, name: &str, at: Span) {
-        let message = format!("no anchor `&{name}` stands before this alias");
+        // The name is not told: a secret that starts with `*` and has no quotes is read as an alias.
+        let message = "no anchor of this name stands before this alias";
         let diagnostic = Diagnostic::error(UNKNOWN_ALIAS, message).at(at, "");
         self.problems.push(match self.anchors.near(name) {
             Some(near) => diagnostic.did_you_mean(Some(&format!("*{near}"))),

@@ -4,7 +4,7 @@ use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use shardwright_diagnostics::{Problems, Sources};
+use shardwright_diagnostics::{Problems, Sources, without_secrets};
 use shardwright_documents::MAX_FILE_BYTES;
 use similar::TextDiff;
 
@@ -136,7 +136,8 @@ fn report(changes: &[Change], files: usize, args: &Fmt, ui: &Ui) -> Result<(), C
 }
 
 fn diff(name: &str, before: &str, after: &str) -> String {
-    TextDiff::from_lines(before, after)
+    let [before, after] = [before, after].map(without_secrets);
+    TextDiff::from_lines(&before, &after)
         .unified_diff()
         .header(name, name)
         .to_string()

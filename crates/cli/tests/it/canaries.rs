@@ -235,3 +235,108 @@ fn a_command_that_fails_is_not_quoted() {
     }
     left.check(&[CANARY]);
 }
+
+/// Values that are no references, each with a canary, as they stand behind a key in a file that somebody has just broken.
+const BROKEN_VALUES: [&str; 14] = [
+    "canary",
+    "'it's-canary'",
+    "\"a\" canary",
+    "*canary",
+    "&canary x",
+    "!canary x",
+    "{env: A, secret: canary}",
+    "{canary",
+    "[canary",
+    "'canary",
+    "\"canary",
+    "@canary",
+    "%canary: {",
+    "|\n        canary",
+];
+/// Keys of a secret, right and misspelt.
+const KEYS: [&str; 5] = ["password", "pasword", "Password", "passwort", "\"password\""];
+
+#[test]
+fn no_broken_file_shows_its_secret() {
+    let environment = planted();
+    let mut left = Left::default();
+    let commands: [&[&str]; 6] = [
+        &["validate"],
+        &["fmt", "--check"],
+        &["fmt", "--diff"],
+        &["lint"],
+        &["test"],
+        &["compile", "--emit", "sql"],
+    ];
+    for key in KEYS {
+        for (at, value) in BROKEN_VALUES.iter().enumerate() {
+            let users = format!(
+                "users:\n  app: {{cluster: pay, {key}: {value}}}\n  bad:\n    {key}: {value}\n    cluster: pay\n"
+            );
+            environment.write("topology/broken.yaml", users).unwrap();
+            let command = [
+                commands[at % commands.len()],
+                &["--format", FORMATS[at % FORMATS.len()]],
+            ]
+            .concat();
+            left.run(&environment, &command);
+            left.run(&environment, &["validate"]);
+            environment.write("topology/broken.yaml", "users: {}\n").unwrap();
+            // The other file with secrets.
+            let targets = PROJECT.replace("password: {env: ADMIN_REFERENCE}", &format!("{key}: {value}"));
+            environment.write("shardwright.yaml", targets).unwrap();
+            left.run(&environment, &command);
+            environment.write("shardwright.yaml", PROJECT).unwrap();
+        }
+    }
+    left.check(&[CANARY]);
+}
+
+#[test]
+fn no_broken_rule_file_shows_its_secret() {
+    let environment = planted();
+    let mut left = Left::default();
+    for (name, text) in [
+        (
+            "a.sql",
+            "INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('app', 'a'canary', 10);\n",
+        ),
+        (
+            "b.sql",
+            "INSERT INTO mysql_users (username, password) VALUES ('app', \"a\"canary\");\nINSERT INTO mysql_servers (hostgroup_id) VALUES (10);\n",
+        ),
+        (
+            "c.sql",
+            "INSERT INTO mysql_users (username, password)\nVALUES\n('app', 'a'canary'),\n('b', 'canary');\n",
+        ),
+        ("d.sql", "SET mysql-monitor_password='a'canary';\n"),
+        (
+            "e.sql",
+            "UPDATE mysql_users SET password = 'canary WHERE username = 'app';\n",
+        ),
+        (
+            "f.cnf",
+            "mysql_users = (\n  { username = \"app\", password = \"a\"canary\", default_hostgroup = 10 }\n)\n",
+        ),
+        (
+            "g.cnf",
+            "admin_variables = { admin_credentials = \"admin:a\"canary\" }\n",
+        ),
+        ("h.cnf", "mysql_variables = { monitor_password = canary }\n"),
+        (
+            "i.sql",
+            "+----------+----------+\n| username | password |\n+----------+----------+\n| app | a | canary |\n+----------+----------+\n",
+        ),
+    ] {
+        environment.write(name, text).unwrap();
+        let path = environment.project().join(name).display().to_string();
+        left.run_in_all_formats(&environment, &["lint", &path]);
+        left.run_in_all_formats(&environment, &["import", &path, "-o", "imported"]);
+        left.run_in_all_formats(&environment, &["prove", "equivalent", &path, &path]);
+        left.run_in_all_formats(
+            &environment,
+            &["route", "--rules", &path, "--user", "app", "SELECT 1"],
+        );
+    }
+    left.check(&[CANARY]);
+}

@@ -6,6 +6,7 @@ pub mod github;
 pub mod json;
 pub mod junit;
 pub mod markdown;
+mod quotes;
 mod report;
 pub mod sarif;
 pub mod text;

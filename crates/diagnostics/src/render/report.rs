@@ -5,6 +5,7 @@ use crate::{
     Span, Witness,
 };
 
+use super::quotes::without_hidden;
 use super::text;
 
 /// Everything that a run has to report, free of the sources.
@@ -194,6 +195,7 @@ struct Locator<'a> {
 
 impl Locator<'_> {
     fn finding(&self, diagnostic: &Diagnostic) -> Finding {
+        let diagnostic = &*without_hidden(diagnostic, self.sources);
         let related = diagnostic
             .secondary
             .iter()

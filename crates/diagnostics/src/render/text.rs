@@ -4,6 +4,7 @@ use annotate_snippets::renderer::DecorStyle;
 use annotate_snippets::{Group, Level, Renderer, normalize_untrusted_str};
 
 use super::excerpt::excerpts;
+use super::quotes::without_hidden;
 use crate::{Diagnostic, NoteKind, Problems, Proof, Severity, Sources};
 
 /// Before the ground that a claim stands on, where no example shows it.
@@ -31,6 +32,7 @@ pub fn render(problems: &Problems, sources: &Sources, colour: bool) -> String {
 /// One problem, with a final line end.
 #[must_use]
 pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> String {
+    let diagnostic = &*without_hidden(diagnostic, sources);
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
         Severity::Warning => Level::WARNING,
