@@ -27,12 +27,21 @@ impl Difference {
         let what = match self.table {
             Some(Table::Users) => format!("user {}", self.what),
             None => format!("the variable {}", self.what),
+            Some(Table::FastRouting) => {
+                return self.how == ONLY_IN_SOURCE && unwritten.what.ends_with("of fast routing");
+            }
+            Some(Table::FirewallUsers | Table::FirewallRules) => {
+                let user = self.what.split(" ''").next().unwrap_or_default();
+                format!("the firewall of user {user}")
+            }
             Some(_) => return false,
         };
         unwritten.what == what
     }
 }
 
+const ONLY_IN_SOURCE: &str = "only in the source";
+const NOT_LISTED: &str = "the firewall protects a user without a row, and refuses every statement";
 const REFUSES: &str = "executions of prepared statements are refused by this hostgroup";
 const MONITOR_MOVES: &str = "the monitor moves servers between the writers and the readers by itself";
 const SCHEDULER_MOVES: &str =
@@ -60,7 +69,7 @@ pub(crate) fn differences(
     for (key, (hostgroup, before)) in &old {
         let (table, what) = key;
         let how = match new.get(key) {
-            None => "only in the source".to_owned(),
+            None => ONLY_IN_SOURCE.to_owned(),
             Some((_, after)) => match columns(before, after) {
                 columns if columns.is_empty() => continue,
                 columns => columns,
@@ -155,6 +164,7 @@ fn why(
         Table::GaleraHostgroups | Table::GroupReplicationHostgroups if how.starts_with("max_writers") => {
             Some(AS_MANY_AS_SERVERS)
         }
+        Table::FirewallUsers if is_missing => Some(NOT_LISTED),
         Table::Servers => {
             let owner = source.clusters.iter().find(|cluster| {
                 let group = cluster.kind.group();
@@ -167,7 +177,7 @@ fn why(
                 ClusterKind::Single => None,
                 _ if is_moved && (is_missing || how.starts_with("status")) => Some(SCHEDULER_MOVES),
                 ClusterKind::Replication { .. } if is_missing => Some(MONITOR_MOVES),
-                ClusterKind::Galera(_) if how == "only in the source" => Some(GALERA_OUT),
+                ClusterKind::Galera(_) if how == ONLY_IN_SOURCE => Some(GALERA_OUT),
                 ClusterKind::Galera(_) | ClusterKind::GroupReplication(_) if is_missing => {
                     Some(MONITOR_MOVES)
                 }

@@ -2,11 +2,14 @@
 
 mod clusters;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_import::{Beside, RuleFile};
 use shardwright_rules::tables::{NodeVariable, interface_of_one_node};
-use shardwright_rules::{Body, Configuration, Listener, Monitor, Rule, SecretReference, User};
+use shardwright_rules::{
+    Address, Body, Configuration, FastRoute, Firewall, FirewallMode, Listener, Monitor, Rule,
+    SecretReference, User,
+};
 use shardwright_topology::{NoSetting, default_value, is_name, setting};
 
 use crate::Secrets;
@@ -53,6 +56,8 @@ pub(crate) fn draft(
         objects: Vec::new(),
     };
     users(source, &file.beside, secrets, &mut draft, &mut unwritten);
+    firewall(source, &mut draft, &mut unwritten);
+    fast_routing(source, &mut draft, &mut unwritten);
     variables(source, &mut draft, &mut unwritten);
     (draft, unwritten)
 }
@@ -100,6 +105,82 @@ fn can_be_left(source: &Configuration, others: &[(&User, String)]) -> bool {
         routes.iter().any(|row| row.username == user.name)
     };
     source.firewall.is_empty() && !others.iter().any(|(user, _)| has_routes(user))
+}
+
+/// Lists of the users that are written. Once the firewall is on, a user without a list is refused every statement: in the language,
+/// a list that allows nothing.
+fn firewall(source: &Configuration, draft: &mut Draft, unwritten: &mut Vec<Unwritten>) {
+    if source.firewall.is_empty() {
+        return;
+    }
+    let is_written = |list: &Firewall| draft.users.iter().any(|user| user.name == list.user);
+    let (mut lists, others): (Vec<Firewall>, Vec<Firewall>) =
+        source.firewall.iter().cloned().partition(is_written);
+    unwritten.extend(others.into_iter().map(|list| Unwritten {
+        what: format!("the firewall of user {}", list.user),
+        why: "the project has no such user".to_owned(),
+    }));
+    for user in &draft.users {
+        if !lists.iter().any(|list| list.user == user.name) {
+            lists.push(Firewall {
+                user: user.name.clone(),
+                address: Address::from(format!("mysql_firewall_whitelist_users.{}", user.name)),
+                mode: FirewallMode::Protecting,
+                schemas: Vec::new(),
+                flags: Vec::new(),
+                digests: Vec::new(),
+            });
+        }
+    }
+    lists.sort_by(|a, b| a.user.cmp(&b.user));
+    draft.firewall = lists;
+}
+
+/// Rows of fast routing that the engine looks up. In the language every row acts, so those that do not are left out.
+fn fast_routing(source: &Configuration, draft: &mut Draft, unwritten: &mut Vec<Unwritten>) {
+    let skips = source.engine.profile().trailing_apply_skips_fast_routing;
+    let rows = source.graph.rules.iter();
+    let rows = rows.filter_map(|rule| match &rule.body {
+        Body::Engine(row) => Some((rule, row)),
+        Body::Native { .. } => None,
+    });
+    if let Some((last, _)) = rows.clone().next_back().filter(|(_, row)| skips && row.apply) {
+        let why = format!(
+            "the last rule, {}, has apply = 1, so ProxySQL looks none of them up (ProxySQL #5620)",
+            last.id
+        );
+        leave_out(draft, unwritten, |_| true, &why);
+        return;
+    }
+    let mut flags = BTreeSet::from([0]);
+    for (_, row) in rows {
+        flags.extend(
+            row.jumps()
+                .chain(row.next_query_flag_in)
+                .chain(row.mirror_flag_out),
+        );
+    }
+    let why = "no rule sets their flagIN, so ProxySQL never looks them up";
+    leave_out(draft, unwritten, |row| !flags.contains(&row.flag_in), why);
+}
+
+fn leave_out(
+    draft: &mut Draft,
+    unwritten: &mut Vec<Unwritten>,
+    is_dead: impl Fn(&FastRoute) -> bool,
+    why: &str,
+) {
+    let before = draft.routes.len();
+    draft.routes.retain(|row| !is_dead(row));
+    let what = match before - draft.routes.len() {
+        0 => return,
+        1 => "1 row of fast routing".to_owned(),
+        rows => format!("{rows} rows of fast routing"),
+    };
+    unwritten.push(Unwritten {
+        what,
+        why: why.to_owned(),
+    });
 }
 
 fn user(user: &User, beside: &Beside, secrets: Secrets) -> UserDraft {

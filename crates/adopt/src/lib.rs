@@ -14,11 +14,13 @@ pub mod draft;
 mod exact;
 mod lift;
 mod names;
+mod proof;
 mod write;
 mod yaml;
 
 use shardwright_diagnostics::Diagnostic;
 use shardwright_import::RuleFile;
+use shardwright_prover::Budget;
 use shardwright_rules::SecretReference;
 use shardwright_secrets::Secret;
 use shardwright_targets::emit::Table;
@@ -29,6 +31,7 @@ pub use differences::Difference;
 pub use draft::{Draft, TargetDraft};
 pub use exact::Unwritten;
 pub use lift::{Lift, Lifted, Resisted};
+pub use proof::Proof;
 pub use write::ProjectFile;
 
 use crate::draft::RuleDraft;
@@ -80,7 +83,12 @@ pub struct Adopted {
     pub environment: Vec<String>,
     /// What of the source no project can hold.
     pub unwritten: Vec<Unwritten>,
-    /// What the tables of the engine would hold otherwise.
+    /// Whether every statement goes as in the source, as far as a configuration holds the source.
+    pub proof: Proof,
+    /// What the proof is not about, in words.
+    pub not_covered: Vec<String>,
+    /// What the tables of the engine would hold otherwise. Rules, rows of fast routing and the firewall's rules are those of the
+    /// project before any rule was lifted.
     pub differences: Vec<Difference>,
     /// Rules that became named objects, and those that did not.
     pub lifted: Lifted,
@@ -118,17 +126,26 @@ pub fn adopt(file: &RuleFile, options: &Options) -> Result<Adopted, AdoptError> 
         // Interfaces that are left to the node are the same before and after an apply.
         source.listeners.clear();
     }
+    let compared = proof::comparable(&source, &draft);
+    let (proof, _) = proof::prove(&compared, built.configuration(), Budget::default());
+    // What is different already keeps no rule from being lifted: the others go as in the project without objects.
+    let base = match proof {
+        Proof::Equal => compared,
+        Proof::Different(_) | Proof::Open(_) => (**built.configuration()).clone(),
+    };
+    let mut of_rules = differences::differences(&source, built.configuration())?;
+    of_rules.retain(is_of_rules);
     let lifted = match options.only_exact {
         true => Lifted::default(),
-        false => lift::lift(&source, &mut draft, &mut built),
+        false => lift::lift(&base, &mut draft, &mut built),
     };
     let mut differences = differences::differences(&source, built.configuration())?;
+    // Rules of lifted objects have other ids, flags and columns, and are proved to go the same ways.
+    differences.retain(|one| !is_of_rules(one));
+    differences.extend(of_rules);
+    differences.sort();
     // What is not written has its reason there.
     differences.retain(|one| !unwritten.iter().any(|lack| one.is_lack_of(lack)));
-    // Rules of lifted objects have other ids and columns, and go the same ways.
-    let is_lifted = !lifted.lifts.is_empty();
-    differences
-        .retain(|one| !(is_lifted && matches!(one.table, Some(Table::QueryRules | Table::FastRouting))));
     for difference in differences
         .iter_mut()
         .filter(|one| one.table == Some(Table::QueryRules))
@@ -139,14 +156,24 @@ pub fn adopt(file: &RuleFile, options: &Options) -> Result<Adopted, AdoptError> 
     }
     let (secrets, environment) = secrets(file, &draft);
     Ok(Adopted {
+        not_covered: proof::limits(&source, built.configuration()),
         built,
         secrets,
         environment,
         unwritten,
+        proof,
         differences,
         lifted,
         inactive,
     })
+}
+
+/// Whether a difference is one of rules, or of rows that go with the flags of rules.
+fn is_of_rules(difference: &Difference) -> bool {
+    matches!(
+        difference.table,
+        Some(Table::QueryRules | Table::FastRouting | Table::FirewallRules)
+    )
 }
 
 /// Compiles a draft. A rule that the compiler refuses stays in the project, and is not active.

@@ -15,20 +15,14 @@ mod reasons;
 mod routes;
 mod timeouts;
 
-use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_prover::Budget;
-use shardwright_prover::equivalence::{Difference, Equivalence, Means, equivalence_by};
-use shardwright_rules::{Configuration, Decision, Outcome, User};
-use shardwright_topology::default_value;
+use shardwright_rules::Configuration;
 
 use crate::build::{Built, build};
 use crate::draft::{ClusterDraft, Draft, ObjectDraft, RuleDraft};
-use crate::exact::same_value;
-
-/// Characters of a statement that are shown.
-const MOST_SHOWN: usize = 100;
+use crate::proof::prove;
 
 /// Projects that are compiled for one import, and how many rules all of them may have together.
 const LEAST_ATTEMPTS: usize = 20;
@@ -113,22 +107,12 @@ pub(crate) enum Part {
     Any,
 }
 
-/// Lifts what can be proved equal; gives the project in which it is.
+/// Lifts what can be proved equal to a configuration, which is the source or the project of all its rules as they are; gives the
+/// project in which it is.
 pub(crate) fn lift(source: &Configuration, draft: &mut Draft, built: &mut Built) -> Lifted {
-    // A variable that has its default says nothing that a project would have to say.
-    let mut source = source.clone();
-    source
-        .variables
-        .retain(|name, value| !default_value(name).is_some_and(|default| same_value(name, default, value)));
-    // A user that is not written and that an apply deletes is told of by itself: that nobody logs in by it says nothing about
-    // a rule. The statements of those who stay go as before.
-    if !draft.leaves_users {
-        let own = |user: &User| draft.users.iter().any(|own| own.name == user.name);
-        source.users.retain(own);
-    }
     let attempts = (MOST_COMPILED / draft.rules.len().max(1)).clamp(LEAST_ATTEMPTS, MOST_ATTEMPTS);
     let mut lifting = Lifting {
-        source: &source,
+        source,
         draft,
         built,
         attempts,
@@ -334,39 +318,16 @@ impl Lifting<'_> {
             .ok_or("not tried: so many rules of so large a rule set are not tried one by one")?;
         let built = build(attempt).map_err(|refused| refused.reason())?;
         let budget = Budget::part(PART_OF_BUDGET);
-        let means = Means {
-            budget: Budget {
-                steps: budget.steps.min(self.steps),
-                ..budget
-            },
-            ..Means::default()
+        let budget = Budget {
+            steps: budget.steps.min(self.steps),
+            ..budget
         };
-        let (answer, spent) = equivalence_by(self.source, &self.beside_others(built.configuration()), &means);
-        self.steps = self.steps.saturating_sub(spent.steps);
-        match answer {
-            Equivalence::Proved => Ok(built),
-            Equivalence::Refuted { differences, .. } => Err(differences
-                .first()
-                .map_or_else(|| "a statement would go another way".to_owned(), shown)),
-            Equivalence::Undecided { constructs } => {
-                let construct = constructs.first().map_or("", String::as_str);
-                Err(format!("not decided: {construct}"))
-            }
+        let (proof, steps) = prove(self.source, built.configuration(), budget);
+        self.steps = self.steps.saturating_sub(steps);
+        match proof.reason() {
+            None => Ok(built),
+            Some(why) => Err(why),
         }
-    }
-
-    /// A project with the users of the source that it cannot have: whoever leaves them to others keeps them, and their
-    /// statements go as before too. That they are not written is told by itself.
-    fn beside_others<'c>(&self, compiled: &'c Configuration) -> Cow<'c, Configuration> {
-        let is_missing = |user: &&User| !compiled.users.iter().any(|own| own.name == user.name);
-        let missing: Vec<User> = self.source.users.iter().filter(is_missing).cloned().collect();
-        if missing.is_empty() {
-            return Cow::Borrowed(compiled);
-        }
-        let mut whole = compiled.clone();
-        whole.users.extend(missing);
-        whole.users.sort_by(|a, b| a.name.cmp(&b.name));
-        Cow::Owned(whole)
     }
 
     /// Lifts all rows of fast routing, or none.
@@ -435,39 +396,5 @@ fn apply(draft: &mut Draft, edit: Edit) {
                 user.statement_timeout_ms = Some(limit_ms);
             }
         }
-    }
-}
-
-/// `SELECT 1 FOR UPDATE` of user app would go to hostgroup 10; today it would go to hostgroup 20
-fn shown(difference: &Difference) -> String {
-    let text = String::from_utf8_lossy(&difference.statement);
-    let text: String = text
-        .chars()
-        .map(|c| if c.is_control() { ' ' } else { c })
-        .take(MOST_SHOWN)
-        .collect();
-    let [goes, would] = [&difference.left, &difference.right].map(|decision| outcome(decision.as_ref()));
-    let session = &difference.session;
-    let schema = session.schemas[0]
-        .as_deref()
-        .map_or_else(String::new, |schema| format!(" in schema {schema}"));
-    match goes == would {
-        true => format!(
-            "`{text}` of user {}{schema} would get something else besides its hostgroup",
-            session.user
-        ),
-        false => format!(
-            "`{text}` of user {}{schema} would {would}; today it would {goes}",
-            session.user
-        ),
-    }
-}
-
-fn outcome(decision: Option<&Decision>) -> String {
-    match decision.map(|decision| &decision.outcome) {
-        None => "not log in".to_owned(),
-        Some(Outcome::Route(route)) => format!("go to hostgroup {}", route.hostgroup),
-        Some(Outcome::Reject(_)) => "be refused".to_owned(),
-        Some(Outcome::Answer { .. } | Outcome::Own { .. } | Outcome::DeferBegin) => "be answered".to_owned(),
     }
 }

@@ -63,6 +63,8 @@ struct SequencedRule {
     /// It is one of the rules that end a chain of a tree.
     ends: bool,
     written: Option<(u32, OriginId)>,
+    /// It stands in a block of raw rules.
+    is_raw: bool,
     flag: Flag,
     jump: Option<ChainRef>,
     refuses: Option<usize>,
@@ -93,12 +95,27 @@ impl Sequence {
     /// Adds the rows of fast routing of all raw blocks; `zero` is the chain in which statements end that nothing has placed,
     /// when that is not the first chain. A row of flag 0 is for these, wherever its block stands.
     pub(crate) fn written_routes(&mut self, blocks: &[RawBlock], zero: Option<ChainRef>) {
-        let rows = blocks.iter().flat_map(|block| &block.routes);
-        self.raw_routes.extend(rows.map(|raw| WrittenRoute {
-            origin: raw.origin,
-            zero: zero.filter(|_| raw.route.flag_in == 0),
-            route: raw.route.clone(),
-        }));
+        // Copies by `mirror_hostgroup` meet no rule: they are looked up at flag 0.
+        let copies = |rule: &EngineRule| rule.mirror_hostgroup.is_some() && rule.mirror_flag_out.is_none();
+        let copies = |rule: &SequencedRule| matches!(&rule.body, Body::Engine(row) if copies(row));
+        let (of_blocks, others): (Vec<_>, Vec<_>) = self
+            .rules
+            .iter()
+            .filter(|rule| copies(rule))
+            .partition(|rule| rule.is_raw);
+        let looks_up_copies = !of_blocks.is_empty() && others.is_empty();
+        for raw in blocks.iter().flat_map(|block| &block.routes) {
+            let written = |zero| WrittenRoute {
+                origin: raw.origin,
+                zero,
+                route: raw.route.clone(),
+            };
+            let moved = zero.filter(|_| raw.route.flag_in == 0);
+            self.raw_routes.push(written(moved));
+            if moved.is_some() && looks_up_copies {
+                self.raw_routes.push(written(None));
+            }
+        }
     }
 
     /// Whether the last rule has `apply`.
@@ -161,6 +178,7 @@ impl Sequence {
                 tree,
                 ends: _,
                 written,
+                is_raw: _,
                 flag,
                 jump,
                 refuses,
@@ -331,6 +349,7 @@ fn sequenced(chain: ChainRef, rule: DraftRule, tree: Option<TreePosition>) -> Se
         tree,
         ends: rule.ends,
         written: None,
+        is_raw: false,
         flag: Flag::Chain(chain),
         jump: rule.jump,
         refuses: rule.refuses,
@@ -355,6 +374,7 @@ fn raw(row: &RawRow, zero: Option<ChainRef>) -> SequencedRule {
         tree: None,
         ends: false,
         written: row.rule_id.map(|id| (id, row.origin)),
+        is_raw: true,
         flag: match zero {
             Some(chain) if row.flag_in == 0 => Flag::Chain(chain),
             _ => Flag::Number(row.flag_in),

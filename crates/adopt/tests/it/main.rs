@@ -5,6 +5,7 @@
 mod exact;
 mod examples;
 mod lifting;
+mod proofs;
 mod published;
 mod random;
 mod scheduled;

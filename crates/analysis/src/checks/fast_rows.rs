@@ -29,7 +29,7 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
                 let message = format!(
                     "rule {id} takes every statement of flag {flag}, but fast routing only gets statements that no rule ends: its rows at that flag are never used"
                 );
-                Finding::new(ROWS_NEVER_ASKED, Severity::Warning, Proof::Proved, message)
+                Finding::new(ROWS_NEVER_ASKED, Severity::Error, Proof::Proved, message)
                     .about(set, &[taker], "takes every statement")
                     .at(&first.address, format!("after rule {id}"))
                     .help(format!("remove rule {id}, or what makes it end the evaluation"))
@@ -40,7 +40,7 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
             "fast routing of schema {} is for flag {flag}, at which no statement ends: the row is never used",
             first.schemaname
         );
-        let finding = Finding::new(ROWS_NEVER_ASKED, Severity::Warning, Proof::Proved, message)
+        let finding = Finding::new(ROWS_NEVER_ASKED, Severity::Error, Proof::Proved, message)
             .at(&first.address, format!("no jump leads to flag {flag}"));
         findings.push(finding.help("write the flag at which the rules end: 0 where none jumps"));
     }

@@ -129,7 +129,7 @@ fn rows_of_fast_routing_behind_a_catch_all_are_never_found() {
 rules:
   - {rule_id: 1, match_digest: "^CALL", destination_hostgroup: 20, apply: 1}
   - {rule_id: 9, destination_hostgroup: 10, apply: 1}"#,
-        &["SW239 warning proved 9"],
+        &["SW239 error proved 9"],
     );
 }
 

@@ -6,7 +6,7 @@ mod written;
 
 use std::path::Path;
 
-use shardwright_adopt::{AdoptError, Options, Secrets, adopt};
+use shardwright_adopt::{AdoptError, Options, Proof, Secrets, adopt};
 
 use crate::args::{Adoption, Global, Import, SecretPlace};
 use crate::error::CommandError;
@@ -37,7 +37,11 @@ pub(super) fn write_project(
     let adopted = adopt(&source.file, &options).map_err(no_project)?;
     let files = written::write(&adopted, directory)?;
     report::print(&source, &adopted, directory, &files, ui)?;
-    Ok(Exit::Done)
+    Ok(match (&adopted.proof, source.file.unmodelled.is_empty()) {
+        (Proof::Different(_), _) => Exit::Findings,
+        (Proof::Open(_), _) | (Proof::Equal, false) => Exit::Undecided,
+        (Proof::Equal, true) => Exit::Done,
+    })
 }
 
 /// The last part of a directory's path; empty for the root.

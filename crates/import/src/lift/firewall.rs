@@ -3,11 +3,12 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_diagnostics::Severity;
-use shardwright_rules::{Firewall, FirewallMode};
+use shardwright_rules::{Address, Firewall, FirewallMode};
 
 use super::variables::Variables;
 use super::{Lift, digest, filled, text};
 use crate::codes::MISREAD;
+use crate::store::Row;
 
 type Allowed = BTreeSet<(String, u32, u64)>;
 
@@ -22,10 +23,6 @@ pub(super) fn lift(lift: &mut Lift<'_>, variables: &Variables) {
             lift.ignored(row, "the firewall is not switched on".to_owned());
         }
         return;
-    }
-    if users.is_empty() {
-        let what = "the firewall is on and lists no user: the engine refuses every statement".to_owned();
-        variables.about_firewall(|row| lift.unmodelled(row, what));
     }
     let mut allowed: BTreeMap<String, Allowed> = BTreeMap::new();
     for row in &rules {
@@ -64,41 +61,61 @@ pub(super) fn lift(lift: &mut Lift<'_>, variables: &Variables) {
             );
         }
         let rows = allowed.remove(&user).unwrap_or_default();
-        let list = Firewall {
-            address: lift.address(format!("mysql_firewall_whitelist_users.{user}"), row),
-            mode: match text(row, "mode").as_deref() {
-                Some("PROTECTING") => FirewallMode::Protecting,
-                Some("DETECTING") => FirewallMode::Detecting,
-                _ => FirewallMode::Disabled,
-            },
-            schemas: rows
-                .iter()
-                .map(|(schema, ..)| schema.clone())
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .collect(),
-            flags: rows
-                .iter()
-                .map(|(_, flag, _)| *flag)
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .collect(),
-            digests: rows
-                .iter()
-                .map(|(.., digest)| *digest)
-                .collect::<BTreeSet<_>>()
-                .into_iter()
-                .collect(),
-            user,
+        let address = lift.address(format!("mysql_firewall_whitelist_users.{user}"), row);
+        let mode = match text(row, "mode").as_deref() {
+            Some("PROTECTING") => FirewallMode::Protecting,
+            Some("DETECTING") => FirewallMode::Detecting,
+            _ => FirewallMode::Disabled,
         };
-        if list.schemas.len() * list.flags.len() * list.digests.len() != rows.len() {
-            let what = format!(
-                "the firewall allows user {} other digests in other schemas or chains",
-                list.user
-            );
-            lift.unmodelled(row, what);
-        }
-        lift.configuration.firewall.push(list);
+        add(lift, row, list(user, address, mode, &rows), rows.len());
+    }
+    // 2.7.1 protects a user without a row: what the rules name passes, and everything else is refused.
+    for (user, rows) in allowed {
+        let named = |row: &&Row| lift.flag(row, "active") && text(row, "username").as_deref() == Some(&*user);
+        let Some(row) = rules.iter().find(named) else {
+            continue;
+        };
+        let address = lift.address(format!("mysql_firewall_whitelist_rules.{user}"), row);
+        let protected = list(user, address, FirewallMode::Protecting, &rows);
+        add(lift, row, protected, rows.len());
+    }
+    if lift.configuration.firewall.is_empty() {
+        let users = lift.configuration.users.iter().map(|user| user.name.clone());
+        let refused = users.map(|user| {
+            let address = Address::from(format!("mysql_firewall_whitelist_users.{user}"));
+            list(user, address, FirewallMode::Protecting, &Allowed::new())
+        });
+        lift.configuration.firewall = refused.collect();
+    }
+    if lift.configuration.firewall.is_empty() {
+        let what = "the firewall is on and lists no user: the engine refuses every statement".to_owned();
+        variables.about_firewall(|row| lift.unmodelled(row, what));
     }
     lift.configuration.firewall.sort_by(|a, b| a.user.cmp(&b.user));
+}
+
+/// Adds a list of `count` rows; a list has the same digests in each of its schemas and chains.
+fn add(lift: &mut Lift<'_>, row: &Row, list: Firewall, count: usize) {
+    if list.schemas.len() * list.flags.len() * list.digests.len() != count {
+        let what = format!(
+            "the firewall allows user {} other digests in other schemas or chains",
+            list.user
+        );
+        lift.unmodelled(row, what);
+    }
+    lift.configuration.firewall.push(list);
+}
+
+fn list(user: String, address: Address, mode: FirewallMode, rows: &Allowed) -> Firewall {
+    let schemas: BTreeSet<&String> = rows.iter().map(|(schema, ..)| schema).collect();
+    let flags: BTreeSet<u32> = rows.iter().map(|(_, flag, _)| *flag).collect();
+    let digests: BTreeSet<u64> = rows.iter().map(|(.., digest)| *digest).collect();
+    Firewall {
+        user,
+        address,
+        mode,
+        schemas: schemas.into_iter().cloned().collect(),
+        flags: flags.into_iter().collect(),
+        digests: digests.into_iter().collect(),
+    }
 }

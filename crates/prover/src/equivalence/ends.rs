@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use shardwright_rules::{Body, Chains, Configuration};
+use shardwright_rules::{Body, Chains, Configuration, Firewall, FirewallMode};
 
 pub(super) type ChainEndId = u32;
 
@@ -56,7 +56,11 @@ impl FlagIndex {
             end.routes
                 .push((row.username.clone(), row.schemaname.clone(), row.hostgroup.0));
         }
-        for firewall in &configuration.firewall {
+        // Without digests or schemas nothing passes at any flag; without protection everything does.
+        let limits = |list: &&Firewall| {
+            list.mode == FirewallMode::Protecting && !list.schemas.is_empty() && !list.digests.is_empty()
+        };
+        for firewall in configuration.firewall.iter().filter(limits) {
             for &flag in &firewall.flags {
                 ends.entry(flag).or_default().allowed.push(firewall.user.clone());
             }

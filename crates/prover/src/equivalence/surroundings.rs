@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use shardwright_rules::{Body, Configuration, HostgroupId};
+use shardwright_rules::{Body, Configuration, EngineRule, FastRoute, HostgroupId};
 
 use super::{Comparison, Pair};
 use crate::session::given;
@@ -64,7 +64,7 @@ pub(super) fn compare(pair: &Pair<'_, '_>, comparison: &mut Comparison) {
             }
         }
     }
-    if both.iter().any(|one| mirrors(one)) && fast_routes(both[0]) != fast_routes(both[1]) {
+    if fast_routes(both[0], both) != fast_routes(both[1], both) {
         because("copies of mirrors, which fast routing sends elsewhere, while fast routing differs");
     }
 }
@@ -118,17 +118,26 @@ fn asks_for_listener(configuration: &Configuration) -> bool {
 }
 
 /// Rules whose copies go to a hostgroup, which fast routing replaces for the copy.
-fn mirrors(configuration: &Configuration) -> bool {
-    configuration.graph.rules.iter().any(|rule| match &rule.body {
-        Body::Engine(row) => row.mirror_hostgroup.is_some(),
-        Body::Native { .. } => false,
-    })
+fn copying(configuration: &Configuration) -> impl Iterator<Item = &EngineRule> {
+    super::engine_rows(configuration).filter(|row| row.mirror_hostgroup.is_some())
 }
 
-/// User, schema and hostgroup of the rows that copies are looked up in.
-fn fast_routes(configuration: &Configuration) -> BTreeSet<(&str, &str, u32)> {
+/// User, schema and hostgroup of the rows that copies are looked up in, of the sessions that a rule of either side copies.
+fn fast_routes<'c>(
+    configuration: &'c Configuration,
+    both: [&Configuration; 2],
+) -> BTreeSet<(&'c str, &'c str, u32)> {
+    let is_copied = |row: &&FastRoute| {
+        let meets = |rule: &EngineRule| {
+            let is_of_user = |user: &str| row.username.is_empty() || row.username == user;
+            given(&rule.username).is_none_or(is_of_user)
+                && given(&rule.schemaname).is_none_or(|schema| row.schemaname == schema)
+        };
+        both.into_iter().any(|one| copying(one).any(meets))
+    };
     let rows = configuration.graph.fast_routing.iter();
     rows.filter(|row| row.flag_in == 0)
+        .filter(is_copied)
         .map(|row| (row.username.as_str(), row.schemaname.as_str(), row.hostgroup.0))
         .collect()
 }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shardwright_rules::{Configuration, Firewall, User};
+use shardwright_rules::{Configuration, FirewallMode, User};
 
 use super::path::Users;
 use super::relation::Relation;
@@ -32,11 +32,7 @@ pub(super) struct Groups {
 
 pub(super) fn compare(pair: &Pair<'_, '_>, comparison: &mut Comparison) -> Groups {
     let configurations = [0, 1].map(|side| pair.configuration(side));
-    if firewall(configurations[0]) != firewall(configurations[1]) {
-        comparison
-            .undecided
-            .insert("the lists of the firewall".to_owned());
-    }
+    firewalls(pair, comparison);
     let [left, right] = configurations.map(by_name);
     if left.is_empty() && right.is_empty() {
         return Groups {
@@ -90,16 +86,56 @@ fn by_name(configuration: &Configuration) -> BTreeMap<&str, &User> {
     users.map(|user| (user.name.as_str(), user)).collect()
 }
 
-/// The lists without the flags, which are part of the ends of chains.
-fn firewall(configuration: &Configuration) -> Vec<Firewall> {
-    let lists = configuration.firewall.iter().cloned();
-    lists
-        .map(|list| Firewall {
-            flags: Vec::new(),
-            address: shardwright_rules::Address::new(""),
-            ..list
-        })
-        .collect()
+/// What the firewall lets through of a user's statements, but for the flags, which are part of the ends of chains.
+#[derive(PartialEq, Eq)]
+enum Passes<'c> {
+    Everything,
+    /// These digests in these schemas.
+    Only(&'c [String], &'c [u64]),
+}
+
+impl<'c> Passes<'c> {
+    fn of(configuration: &'c Configuration, user: &str) -> Self {
+        let lists = &configuration.firewall;
+        match lists.iter().find(|list| list.user == user) {
+            None if lists.is_empty() => Self::Everything,
+            None => Self::Only(&[], &[]),
+            Some(list) if list.mode != FirewallMode::Protecting => Self::Everything,
+            Some(list) if list.schemas.is_empty() || list.digests.is_empty() => Self::Only(&[], &[]),
+            Some(list) => Self::Only(&list.schemas, &list.digests),
+        }
+    }
+}
+
+/// Users whose statements the firewall lets through on one side.
+fn firewalls(pair: &Pair<'_, '_>, comparison: &mut Comparison) {
+    let configurations = [0, 1].map(|side| pair.configuration(side));
+    let known = configurations.map(|one| one.users.iter().map(|user| user.name.as_str()));
+    let mut names: BTreeSet<&str> = known.into_iter().flatten().collect();
+    if names.is_empty() {
+        let listed = configurations.map(|one| one.firewall.iter().map(|list| list.user.as_str()));
+        names.extend(listed.into_iter().flatten());
+        // Anybody who is not listed.
+        names.insert("");
+    }
+    for name in names {
+        let [left, right] = configurations.map(|one| Passes::of(one, name));
+        if left == right {
+            continue;
+        }
+        let session = session(configurations[0], name);
+        let mut shown = ORDINARY
+            .iter()
+            .filter_map(|text| pair.difference(&session, text.as_bytes()));
+        match shown.next() {
+            Some(_) if comparison.is_full() => {}
+            Some(difference) => comparison.add(difference),
+            None => {
+                let construct = format!("the lists of the firewall, which differ for user {name}");
+                comparison.undecided.insert(construct);
+            }
+        }
+    }
 }
 
 fn session(configuration: &Configuration, user: &str) -> ComparedSession {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use serde_json::json;
-use shardwright_adopt::{Adopted, Difference, Resisted};
+use shardwright_adopt::{Adopted, Difference, Proof, Resisted};
 
 use super::source::Source;
 use crate::args::Format;
@@ -60,7 +60,14 @@ fn machine(source: &Source, adopted: &Adopted, directory: &Path, files: &[String
     let resisted: Vec<_> = resisted
         .map(|one| json!({"rule_id": one.rule, "address": one.address, "why": one.why}))
         .collect();
+    let (answer, reasons): (&str, &[String]) = match &adopted.proof {
+        Proof::Equal if source.file.unmodelled.is_empty() => ("proved", &[]),
+        Proof::Equal => ("undecided", &source.file.unmodelled),
+        Proof::Different(statements) => ("refuted", statements),
+        Proof::Open(constructs) => ("undecided", constructs),
+    };
     json!({
+        "proof": {"answer": answer, "reasons": reasons, "not_covered": adopted.not_covered},
         "lifted": lifts,
         "lifted_rows": adopted.lifted.routes.as_ref().map(|(rows, maps)| json!({"rows": rows, "addresses": maps})),
         "resisted_rows": adopted.lifted.routes_resisted,
@@ -87,6 +94,7 @@ fn passed_over(source: &Source) -> Vec<String> {
 
 fn human(source: &Source, adopted: &Adopted, directory: &Path) -> String {
     let mut out = format!("{} → {}\n", source.name, directory.display());
+    out += &proof(source, adopted);
     line(&mut out, "written", &written(adopted));
     lifted(&mut out, source, adopted);
     section(&mut out, "kept because", &resisted(adopted));
@@ -121,6 +129,34 @@ fn human(source: &Source, adopted: &Adopted, directory: &Path) -> String {
     out
 }
 
+/// The first line: whether the project sends every statement where the source sends it, and what was not looked at.
+fn proof(source: &Source, adopted: &Adopted) -> String {
+    let name = &source.name;
+    let unmodelled = source.file.unmodelled.iter().chain(&adopted.not_covered);
+    let not_covered: Vec<&str> = unmodelled.map(String::as_str).collect();
+    let besides = match not_covered.is_empty() {
+        true => String::new(),
+        false => format!("; not covered: {}", not_covered.join("; ")),
+    };
+    match &adopted.proof {
+        Proof::Equal if source.file.unmodelled.is_empty() => {
+            format!("  proved     every statement goes as in {name}{besides}\n")
+        }
+        Proof::Equal => format!("error: the project is not proved equal to {name}{besides}\n"),
+        Proof::Different(statements) => {
+            let mut text = format!("error: the project is not equal to {name}{besides}\n");
+            for statement in statements {
+                text += &format!("  {statement}\n");
+            }
+            text
+        }
+        Proof::Open(constructs) => {
+            let constructs = constructs.join("; ");
+            format!("error: the project is not proved equal to {name}: not decided: {constructs}{besides}\n")
+        }
+    }
+}
+
 /// How many rules became what, and how many stayed.
 fn lifted(out: &mut String, source: &Source, adopted: &Adopted) {
     let lifts = &adopted.lifted.lifts;
@@ -131,7 +167,7 @@ fn lifted(out: &mut String, source: &Source, adopted: &Adopted) {
             .iter()
             .map(|lift| (&*lift.address, lift.rules.len()))
             .collect();
-        let text = format!("{rules} of {all} rules, proved equal");
+        let text = format!("{rules} of {all} rules");
         if objects.len() <= FEW_OBJECTS {
             line(out, "lifted", &format!("{text}: {}", listed(&objects)));
         } else {
@@ -144,7 +180,7 @@ fn lifted(out: &mut String, source: &Source, adopted: &Adopted) {
             1 => "a row".to_owned(),
             rows => format!("{rows} rows"),
         };
-        let text = format!("{rows} of fast routing, proved equal: {}", maps.join(", "));
+        let text = format!("{rows} of fast routing: {}", maps.join(", "));
         line(out, "lifted", &text);
     }
     for joined in &adopted.lifted.joined {
