@@ -41,6 +41,8 @@ pub struct Draft {
     pub behind: Option<u32>,
     /// Routes among which the others stand, by the first rule that each says; empty where they come before all routes.
     pub among: BTreeMap<u32, String>,
+    /// Whether throttles, pooling exceptions and time limits are set in front of those among routes.
+    pub behind_effects: bool,
     /// Rows of fast routing that stay rows.
     pub routes: Vec<FastRoute>,
     /// Hostgroups that refuse, by number.

@@ -50,6 +50,7 @@ pub(crate) fn draft(
         rules: rules(source, &file.beside),
         behind: None,
         among: BTreeMap::new(),
+        behind_effects: false,
         routes: source.graph.fast_routing.clone(),
         refusing: source.refusing.clone(),
         firewall: source.firewall.clone(),

@@ -77,6 +77,8 @@ pub(crate) enum Edit {
     Timeout { user: String, limit_ms: u32 },
     /// Rules that stay keep their places among these routes, by the first rule that each says.
     Among(BTreeMap<u32, String>),
+    /// Effects are set in front of the rules that stay among routes.
+    BehindEffects,
 }
 
 /// The changes of a draft that take the place of some of its rules.
@@ -390,6 +392,7 @@ fn apply(draft: &mut Draft, edit: Edit) {
             draft.objects.extend(objects);
         }
         Edit::Among(routes) => draft.among = routes,
+        Edit::BehindEffects => draft.behind_effects = !draft.among.is_empty(),
         Edit::Timeout { user, limit_ms } => {
             let user = draft.users.iter_mut().find(|own| own.name == user);
             if let Some(user) = user {

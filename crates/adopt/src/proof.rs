@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use shardwright_prover::Budget;
 use shardwright_prover::equivalence::{Difference, Equivalence, Means, equivalence_by};
-use shardwright_rules::{Body, Configuration, Decision, Effects, Outcome, User};
+use shardwright_rules::{Body, Configuration, Decision, Effects, Firewall, Outcome, User};
 use shardwright_topology::default_value;
 
 use crate::draft::Draft;
@@ -50,6 +50,8 @@ pub(crate) fn comparable(source: &Configuration, draft: &Draft) -> Configuration
     if !draft.leaves_users {
         let own = |user: &User| draft.users.iter().any(|own| own.name == user.name);
         source.users.retain(own);
+        let own = |list: &Firewall| draft.users.iter().any(|own| own.name == list.user);
+        source.firewall.retain(own);
     }
     source
 }

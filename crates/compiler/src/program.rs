@@ -79,6 +79,8 @@ pub(crate) struct RawBlock {
     pub origin: OriginId,
     /// Where it stands among the others.
     pub at: BlockPlace,
+    /// Whether effects that name no cluster are set in front of its rules.
+    pub behind_effects: bool,
     /// Active rules in order.
     pub rules: Vec<RawRow>,
     /// Rows of fast routing.

@@ -23,7 +23,7 @@ use crate::engine_rules::{Chains, Dialect, Input, Lowering, Target, effect_in_fr
 use crate::lowered::Lowered;
 use crate::map_plans::MapPlan;
 use crate::numbering::Sequence;
-use crate::program::Program;
+use crate::program::{Program, RawBlock};
 use crate::raw_blocks::{self, ListEntry, PassedRoutes};
 use sections::Sections;
 
@@ -55,12 +55,9 @@ pub(crate) fn lower(
     let last = has_last.then(|| chains.draft.chain("query_rules.after_all"));
     let guards = guard::annotation_guards(&mut chains, program);
     let mut effects = usable_effects(program, report);
-    // Nothing is set in front of raw rules, those among routes too.
-    if program
-        .blocks
-        .iter()
-        .any(|block| program.may_stand_among_routes(block))
-    {
+    // Nothing is set in front of raw rules that do not ask for it, those among routes too.
+    let without = |block: &RawBlock| program.may_stand_among_routes(block) && !block.behind_effects;
+    if program.blocks.iter().any(without) {
         effects.all_behind();
     }
     let input = Input {

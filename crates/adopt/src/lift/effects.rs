@@ -68,7 +68,8 @@ fn group(section: &'static [&'static str], objects: BTreeMap<u32, ObjectDraft>) 
         })),
         edits: Box::new(move |_, rules| {
             let object = |rule: &&RuleDraft| objects[&rule.id].clone();
-            rules.iter().map(object).map(Edit::Object).collect()
+            let objects = rules.iter().map(object).map(Edit::Object);
+            objects.chain([Edit::BehindEffects]).collect()
         }),
     }
 }

@@ -62,34 +62,53 @@ pub(super) fn reader_of<'d>(draft: &'d Draft, rule: &RuleDraft) -> Option<&'d Cl
     (role == Role::Reader && asks && is_plain).then_some(cluster)
 }
 
-/// The key of a `match` that excepts what a rule keeps on the writer of a cluster, and the pattern.
-fn exception<'d>(draft: &Draft, cluster: &str, rule: &'d RuleDraft) -> Option<(&'static str, &'d str)> {
+/// What a rule keeps on the writer of a cluster.
+#[derive(PartialEq)]
+struct Exception<'d> {
+    /// The key of a `match` that excepts it.
+    key: &'static str,
+    pattern: &'d str,
+    /// What else the rule asks for: the exception is one of reads that ask for the same.
+    others: Vec<Field>,
+}
+
+fn exception<'d>(draft: &Draft, cluster: &str, rule: &'d RuleDraft) -> Option<Exception<'d>> {
     let row = &rule.row;
     let (own, role) = draft.place(HostgroupId(row.destination_hostgroup?))?;
     let is_plain = row.apply && only_does(row, &["destination_hostgroup", "apply"]);
-    let fields = conditions(draft, row)?;
-    let [field] = fields.as_slice() else { return None };
-    let excepted = match field.key.as_str() {
+    let mut others = conditions(draft, row)?;
+    let at = others
+        .iter()
+        .position(|field| matches!(field.key.as_str(), "match_digest" | "match_pattern"))?;
+    let (key, pattern) = match others.remove(at).key.as_str() {
         "match_digest" => ("except_match_digest", row.match_digest.as_deref()?),
-        "match_pattern" => ("except_match_pattern", row.match_pattern.as_deref()?),
-        _ => return None,
+        _ => ("except_match_pattern", row.match_pattern.as_deref()?),
     };
-    (is_plain && role == Role::Writer && own.name == cluster).then_some(excepted)
+    let exception = Exception { key, pattern, others };
+    (is_plain && role == Role::Writer && own.name == cluster).then_some(exception)
 }
 
 /// The policy of a cluster that sends what these rules match to its readers, but for what a rule in front keeps on the writer.
 pub(super) fn policy(draft: &Draft, cluster: &str, rules: &[&RuleDraft]) -> ObjectDraft {
-    let mut excepted: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    let mut excepted: Vec<Exception<'_>> = Vec::new();
     let mut only = Vec::new();
     for rule in rules {
-        if let Some((key, pattern)) = exception(draft, cluster, rule) {
-            excepted.entry(key).or_default().insert(pattern);
+        if let Some(exception) = exception(draft, cluster, rule) {
+            excepted.push(exception);
             continue;
         }
         let Some(mut fields) = conditions(draft, &rule.row) else {
             continue;
         };
-        let exceptions = excepted.iter();
+        let mut patterns: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+        let is_of_rule = |one: &&Exception<'_>| one.others.iter().all(|field| fields.contains(field));
+        for exception in excepted.iter().filter(is_of_rule) {
+            patterns
+                .entry(exception.key)
+                .or_default()
+                .insert(exception.pattern);
+        }
+        let exceptions = patterns.iter();
         fields.extend(exceptions.map(|(key, patterns)| Field::new(*key, Yaml::texts(patterns))));
         only.push(Yaml::Map(fields));
     }

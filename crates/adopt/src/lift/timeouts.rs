@@ -22,10 +22,11 @@ pub(super) fn groups(draft: &Draft) -> Vec<Group> {
             part: Part::Any,
             lifts: None,
             edits: Box::new(move |_, _| {
-                vec![Edit::Timeout {
+                let limit = Edit::Timeout {
                     user: user.clone(),
                     limit_ms,
-                }]
+                };
+                vec![limit, Edit::BehindEffects]
             }),
         });
     }

@@ -36,22 +36,26 @@ pub(super) fn sections(draft: &Draft) -> Vec<Field> {
     for rules in among.chunk_by(|a, b| route_before(a) == route_before(b)) {
         let name = route_before(&rules[0]).expect("the first route stands in front of them");
         let at = Yaml::map([("after", Some(Yaml::text(format!("routes.{name}"))))]);
-        blocks.push(unnumbered(draft, &format!("{BEHIND_ROUTE}{name}"), at, rules));
+        let mut block = unnumbered(draft, at, rules);
+        if draft.behind_effects {
+            block.insert(1, Field::new("behind_effects", Yaml::word("true")));
+        }
+        blocks.push(Field::new(format!("{BEHIND_ROUTE}{name}"), Yaml::Block(block)));
     }
     if !last.is_empty() {
-        blocks.push(unnumbered(draft, LAST, Yaml::word("after_all"), last));
+        let block = unnumbered(draft, Yaml::word("after_all"), last);
+        blocks.push(Field::new(LAST, Yaml::Block(block)));
     }
     vec![Field::new("query_rules", Yaml::Block(blocks))]
 }
 
 /// A block behind something that is compiled. Its rules get new numbers: theirs are below those in front of them.
-fn unnumbered(draft: &Draft, name: &str, at: Yaml, rules: &[RuleDraft]) -> Field {
+fn unnumbered(draft: &Draft, at: Yaml, rules: &[RuleDraft]) -> Vec<Field> {
     let rules = rules.iter().map(|rule| self::rule(draft, rule, false));
-    let block = vec![
+    vec![
         Field::new("at", at),
         Field::new("rules", Yaml::List(rules.collect())),
-    ];
-    Field::new(name, Yaml::Block(block))
+    ]
 }
 
 fn rule(draft: &Draft, rule: &RuleDraft, is_numbered: bool) -> Yaml {

@@ -91,13 +91,27 @@ fn firewall(draft: &Draft, list: &Firewall) -> Field {
     let default = default
         .and_then(|user| user.schema.as_deref())
         .unwrap_or("information_schema");
+    let passes = !list.digests.is_empty() && !list.schemas.is_empty();
+    let has_default = list.schemas.iter().any(|schema| schema == default);
     let schemas: Vec<&String> = list.schemas.iter().filter(|schema| *schema != default).collect();
     let digests = list.digests.iter().map(|digest| Yaml::text(digest_text(*digest)));
     let allow = Yaml::map([("digests", Some(Yaml::List(digests.collect())))]);
+    let has_chains = draft
+        .rules
+        .iter()
+        .any(|rule| rule.flag_in != 0 || rule.row.flags_set().next().is_some());
     let value = Yaml::Map(fields_of([
         ("mode", Some(Yaml::word(list.mode.word()))),
         ("allow", (list.mode != FirewallMode::Disabled).then_some(allow)),
         ("schemas", (!schemas.is_empty()).then(|| Yaml::texts(schemas))),
+        (
+            "own_schemas",
+            (passes && !has_default).then(|| Yaml::word("false")),
+        ),
+        (
+            "raw_chains",
+            (passes && has_chains && list.flags == [0]).then(|| Yaml::word("false")),
+        ),
     ]));
     Field::new(&list.user, value)
 }

@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, reason = "tests may unwrap")]
 
+mod estate;
 mod exact;
 mod examples;
 mod lifting;

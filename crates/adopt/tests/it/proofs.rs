@@ -82,24 +82,37 @@ fn rules_without_a_user_let_their_statements_pass_and_no_others() {
     }
 }
 
-/// The language adds the user's own schema to a list. Where the source does not, the project says more.
+/// A list for some of the schemas and chains of a user is written as that, and passes nothing more.
 #[test]
-fn a_list_that_the_language_widens_is_not_called_equal() {
+fn a_list_without_the_schema_of_its_user_stays_without_it() {
     let rule = format!("(1, 'app', '', 'elsewhere', 0, '{DIGEST}', '')");
     let everybody = "(1, 'app', '', 'PROTECTING', ''), (1, 'ops', '', 'OFF', ''), (1, 'bi', '', 'OFF', '')";
-    let rules = "INSERT INTO mysql_query_rules (rule_id, active, match_digest, error_msg, apply) VALUES (1, 1, '^DROP', 'no', 1);";
+    let rules =
+        "INSERT INTO mysql_query_rules (rule_id, active, match_digest, error_msg, flagOUT, apply) VALUES
+        (1, 1, '^DROP', 'no', NULL, 1), (2, 1, '^SELECT .* FROM t', NULL, 7, 0);";
     let file = imported(&(firewall(everybody, &rule) + rules));
-    let adopted = lifted(&file);
-    assert_eq!(
-        adopted.proof,
-        Proof::Open(vec![
-            "the lists of the firewall, which differ for user app".to_owned()
-        ])
-    );
-    let shown = lines(&adopted.differences);
-    assert!(shown.contains("app '' shop 0"), "{shown}");
+    for project in [adopted(&file), lifted(&file)] {
+        assert_equal(&project);
+        let shown = lines(&project.differences);
+        assert!(!shown.contains("firewall"), "{shown}");
+    }
+}
+
+/// A chain that is allowed beside another that is not: the language allows all chains of raw rules, or none.
+#[test]
+fn a_list_that_the_language_widens_is_not_called_equal() {
+    let flags = |flag: u32| format!("(1, 'app', '', 'shop', {flag}, '{DIGEST}', '')");
+    let everybody = "(1, 'app', '', 'PROTECTING', ''), (1, 'ops', '', 'OFF', ''), (1, 'bi', '', 'OFF', '')";
+    let rules = "INSERT INTO mysql_query_rules (rule_id, active, match_digest, error_msg, flagOUT, apply) VALUES
+        (1, 1, '^DROP', 'no', NULL, 1), (2, 1, '^SELECT .* FROM t', NULL, 7, 0), (3, 1, '^SELECT .* FROM u', NULL, 8, 0);";
+    let file = imported(&(firewall(everybody, &[flags(0), flags(7)].join(", ")) + rules));
+    let project = lifted(&file);
+    let open = Proof::Open(vec!["the flags that the firewall allows".to_owned()]);
+    assert_eq!(project.proof, open, "{}", files(&project));
+    let shown = lines(&project.differences);
+    assert!(shown.contains("app '' shop 8"), "{shown}");
     // What differs already keeps no rule from being lifted.
-    assert_eq!(adopted.lifted.resisted, [], "{}", lifts(&adopted));
+    assert!(!project.lifted.lifts.is_empty(), "{}", lifts(&project));
 }
 
 #[test]

@@ -24,6 +24,10 @@ pub(crate) struct UserFirewall {
     pub digests: BTreeSet<u64>,
     /// Further session schemas.
     pub schemas: BTreeSet<String>,
+    /// Whether the schemas that the topology gives the user are allowed, too.
+    pub own_schemas: bool,
+    /// Whether statements pass where chains of raw rules end that have flags of their own.
+    pub raw_chains: bool,
 }
 
 /// Every user's, by user; nothing for an engine that cannot, which is reported.
@@ -62,6 +66,8 @@ fn user(firewall: &model::Firewall, report: &Diagnostics<'_>) -> UserFirewall {
         mode: firewall.mode,
         digests: firewall.allow.iter().map(digest).collect(),
         schemas: firewall.schemas.iter().map(ToString::to_string).collect(),
+        own_schemas: firewall.own_schemas,
+        raw_chains: firewall.raw_chains,
     }
 }
 

@@ -1,8 +1,10 @@
 //! Raw query rules: typed rows with clusters instead of hostgroups.
 
 use shardwright_rules::tables::{Part, RULE_COLUMNS};
-use shardwright_rules::{EngineRule, FastRoute, HostgroupId, Refuser, RefusingHostgroup, Role};
-use shardwright_topology::model::{self as model, ClusterId, OriginId, RawRule, RefusedBy, Topology, User};
+use shardwright_rules::{EngineId, EngineRule, FastRoute, HostgroupId, Refuser, RefusingHostgroup, Role};
+use shardwright_topology::model::{
+    self as model, BlockPlace, ClusterId, OriginId, RawRule, RefusedBy, Topology, User,
+};
 
 use super::{RawBlock, RawRoute, RawRow};
 use crate::diagnostics::{Diagnostics, OVERWRITTEN, UNSUPPORTED};
@@ -30,12 +32,31 @@ pub(super) fn blocks(
         blocks.push(RawBlock {
             origin: block.origin,
             at: block.at,
+            behind_effects: block.behind_effects && stands_behind_effects(block, topology, report),
             rules,
             routes,
             refusing: block.refusing.iter().map(|raw| refusing(raw, report)).collect(),
         });
     }
     blocks
+}
+
+/// Whether effects can be set in front of a block that asks for it; where they cannot, that is reported.
+fn stands_behind_effects(
+    block: &model::RuleBlock,
+    topology: &Topology,
+    report: &mut Diagnostics<'_>,
+) -> bool {
+    let is_beside = matches!(block.at, BlockPlace::Before(_) | BlockPlace::After(_));
+    let why = if report.engine == EngineId::Bundled {
+        "bundled sets effects behind raw rules; proxysql-2.7 can set them in front of a block beside a route"
+    } else if !is_beside || topology.routes.iter().next().is_none() {
+        "effects are set in front of routes: `behind_effects` is for a block beside a route"
+    } else {
+        return true;
+    };
+    report.error(UNSUPPORTED, block.origin, "behind_effects", why.to_owned());
+    false
 }
 
 /// Whether anything is compiled beside raw rules that could place what they have placed.

@@ -44,19 +44,19 @@ fn limited(
     report: &mut Diagnostics<'_>,
 ) -> Firewall {
     let mut schemas = own.schemas.clone();
-    schemas.insert(
-        user.default_schema
-            .clone()
-            .unwrap_or_else(|| NO_SCHEMA.to_owned()),
-    );
-    for map in program
-        .maps
-        .iter()
-        .filter(|map| map.scope.users.contains(&user.name))
-    {
-        schemas.extend(map_schemas(map));
+    if own.own_schemas {
+        let default = user.default_schema.as_deref().unwrap_or(NO_SCHEMA);
+        schemas.insert(default.to_owned());
+        let maps = program.maps.iter();
+        for map in maps.filter(|map| map.scope.users.contains(&user.name)) {
+            schemas.extend(map_schemas(map));
+        }
     }
-    let flags = endings(graph, &user.name);
+    let mut flags = endings(graph, &user.name);
+    if !own.raw_chains {
+        let written = written_flags(program);
+        flags.retain(|flag| !written.contains(flag));
+    }
     let needed = schemas.len() * flags.len() * own.digests.len();
     if needed > MOST_ROWS {
         let message = format!(
@@ -79,6 +79,17 @@ fn limited(
         flags: flags.into_iter().collect(),
         digests: own.digests.iter().copied().collect(),
     }
+}
+
+/// Flags that raw rules name, without that of the first chain.
+fn written_flags(program: &Program) -> BTreeSet<u32> {
+    let rows = program.blocks.iter().flat_map(|block| &block.rules);
+    let flags = rows.flat_map(|row| {
+        let rule = &row.rule;
+        let set = rule.flags_set().chain(rule.next_query_flag_in);
+        set.chain(rule.mirror_flag_out).chain([row.flag_in])
+    });
+    flags.filter(|flag| *flag != 0).collect()
 }
 
 /// The session schemas that a map is about.

@@ -237,6 +237,7 @@ impl Build {
             name: name.into(),
             origin,
             at,
+            behind_effects: false,
             rules,
             fast_routing: Vec::new(),
             refusing: Vec::new(),

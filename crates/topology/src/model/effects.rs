@@ -96,6 +96,10 @@ pub struct Firewall {
     pub allow: Vec<Allowed>,
     /// Session schemas in addition to those that the topology gives the user.
     pub schemas: Vec<Arc<str>>,
+    /// Whether they pass in the schemas that the topology gives the user.
+    pub own_schemas: bool,
+    /// Whether they pass where chains of raw rules end that have flags of their own.
+    pub raw_chains: bool,
     /// What to do for an engine that cannot.
     pub on_unsupported: OnUnsupported,
 }

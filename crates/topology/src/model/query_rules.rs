@@ -16,6 +16,8 @@ pub struct RuleBlock {
     pub origin: OriginId,
     /// Where the block stands.
     pub at: BlockPlace,
+    /// Whether effects that name no cluster are set in front of its rules.
+    pub behind_effects: bool,
     /// Its rules.
     pub rules: Vec<RawRule>,
     /// Its rows of fast routing.

@@ -34,6 +34,16 @@ object! {
         "a list of schemas",
     )
         .refers(refers::SCHEMAS);
+    OWN_SCHEMAS: Or<Bool> = boolean(
+        "own_schemas",
+        "Whether the statements pass in the schemas that the topology gives the user; true by default.",
+    )
+    .or(true);
+    RAW_CHAINS: Or<Bool> = boolean(
+        "raw_chains",
+        "Whether the statements pass where a chain of raw rules with a flag of its own ends; true by default.",
+    )
+    .or(true);
     ON_UNSUPPORTED: Or<Word<OnUnsupported>> = on_unsupported();
 }
 
@@ -111,6 +121,8 @@ fn one(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) ->
         mode: mode?,
         allow,
         schemas,
+        own_schemas: object.get(&firewall::OWN_SCHEMAS, context),
+        raw_chains: object.get(&firewall::RAW_CHAINS, context),
         on_unsupported: object.get(&firewall::ON_UNSUPPORTED, context),
     })
 }

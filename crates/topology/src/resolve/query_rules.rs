@@ -21,6 +21,12 @@ object! {
     pub(crate) mod block = "Rules in written order.";
     AT: Or<WordOr<BlockPlace>> = word_or("at", "The position of the block; before_all by default.", &anchor::FIELDS)
         .or(BlockPlace::BeforeAll);
+    BEHIND_EFFECTS: Or<Bool> = boolean(
+        "behind_effects",
+        "Whether what the rules take gets throttles, pooling exceptions and time limits, too; false by default.",
+    )
+    .page("Only beside a route. See [effects of raw rules](#effects-of-raw-rules).")
+    .or(false);
     RULES: List = list(
         holders::RULES,
         "The rules in the order of evaluation.",
@@ -260,6 +266,7 @@ fn block(object: &Object<'_, '_>, defined: &Defined, context: &mut Context<'_>) 
         name: object.name.clone(),
         origin: object.origin,
         at,
+        behind_effects: object.get(&block::BEHIND_EFFECTS, context),
         rules,
         fast_routing,
         refusing: each_row(object, &block::REFUSING, context, raw_rows::refusing),

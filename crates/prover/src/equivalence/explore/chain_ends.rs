@@ -84,6 +84,10 @@ fn rows(
     comparison: &mut Comparison,
 ) {
     let (questions, complete) = fast_rows::differing(ends);
+    if !complete && !explorer.ask(at, &ExtraConditions::default(), false, exploration, comparison) {
+        // No statement of any session ends here.
+        return;
+    }
     if !complete {
         comparison
             .undecided
