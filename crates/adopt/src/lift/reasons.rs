@@ -10,10 +10,10 @@ use crate::draft::{Draft, RuleDraft};
 pub(super) fn reason(draft: &Draft, rule: &RuleDraft) -> String {
     let row = &rule.row;
     if rule.flag_in != 0 {
-        return format!("it is part of the chain with flag {}", rule.flag_in);
+        return format!("its flagIN is {}: chains of rules stay as they are", rule.flag_in);
     }
     if let Some(flag) = row.jumps().next() {
-        return format!("it hands statements to the chain with flag {flag}");
+        return format!("its flagOUT is {flag}: chains of rules stay as they are");
     }
     if let Some(why) = columns(row) {
         return why.to_owned();
@@ -25,7 +25,7 @@ pub(super) fn reason(draft: &Draft, rule: &RuleDraft) -> String {
     match row.destination_hostgroup {
         Some(_) if does.len() > 1 => {
             format!(
-                "it places statements and sets {} for them at once",
+                "it sets destination_hostgroup and {} at once; a project has an object for each",
                 listed(&does[1..])
             )
         }
@@ -37,10 +37,13 @@ pub(super) fn reason(draft: &Draft, rule: &RuleDraft) -> String {
         }
         Some(_) => "it has no condition: it is for whatever no other rule has taken".to_owned(),
         None if does.is_empty() && row.apply => "it only ends the rules".to_owned(),
-        None if does.is_empty() => "it does nothing".to_owned(),
+        None if does.is_empty() => "it sets nothing and ends nothing".to_owned(),
         None if row.is_unconditional() => format!("it sets {} for all statements", listed(&does)),
         None if row.apply => format!("it sets {} and ends the rules at once", listed(&does)),
-        None => format!("no object sets {}", listed(&does)),
+        None => format!(
+            "no section of a project sets {} by these conditions",
+            listed(&does)
+        ),
     }
 }
 

@@ -22,7 +22,7 @@
 //! have one way: `^PURGE` missed and `^PURGE BINARY` met. No statement does that, so nothing is left: proved.
 
 use super::diagrams::{DiagramId, Leaf, Variable, VariableId, Way};
-use super::ends::ChainEnd;
+use super::ends::{ChainEnd, allowed_at_one};
 use super::fast_rows;
 use super::meaning::Meaning;
 use super::path::{Conditions, ExtraConditions, PathQuestion, Test, Users};
@@ -210,10 +210,23 @@ impl<'p, 'c> Differ<'p, 'c> {
                 extra: &ExtraConditions::default(),
                 is_visible: false,
             };
-            if ends[0].allowed != ends[1].allowed && self.search(&differing, asked, comparison)? {
-                comparison
-                    .undecided
-                    .insert("the flags that the firewall allows".to_owned());
+            for extra in &allowed_at_one([&ends[0], &ends[1]]) {
+                let closed = asked.closed.len();
+                let of_user = Differing {
+                    slice: Slice::End,
+                    pairs: here,
+                    extra,
+                    is_visible: false,
+                };
+                let comes = self.search(&of_user, asked, comparison)?;
+                // What was closed is closed for this user only.
+                asked.closed.truncate(closed);
+                if comes {
+                    comparison
+                        .undecided
+                        .insert("the flags that the firewall allows".to_owned());
+                    break;
+                }
             }
             let (questions, complete) = fast_rows::differing([&ends[0], &ends[1]]);
             if !complete && !self.search(&differing, asked, comparison)? {

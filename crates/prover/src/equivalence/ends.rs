@@ -2,7 +2,9 @@
 
 use std::collections::HashMap;
 
-use shardwright_rules::{Body, Chains, Configuration, Firewall, FirewallMode};
+use shardwright_rules::{Body, Chains, Configuration, EngineRule, Firewall, FirewallMode};
+
+use super::path::ExtraConditions;
 
 pub(super) type ChainEndId = u32;
 
@@ -13,6 +15,26 @@ pub(super) struct ChainEnd {
     pub(super) routes: Vec<(String, String, u32)>,
     /// Users whose firewall allows the flag.
     pub(super) allowed: Vec<String>,
+}
+
+/// The users whose statements the firewall lets pass at one of two ends: a question for each.
+pub(super) fn allowed_at_one([left, right]: [&ChainEnd; 2]) -> Vec<ExtraConditions> {
+    let at_one = |one: &ChainEnd, other: &ChainEnd| -> Vec<String> {
+        let users = one.allowed.iter();
+        users
+            .filter(|user| !other.allowed.contains(user))
+            .cloned()
+            .collect()
+    };
+    let users = [at_one(left, right), at_one(right, left)].concat();
+    let question = |user: String| ExtraConditions {
+        must: vec![EngineRule {
+            username: Some(user),
+            ..EngineRule::default()
+        }],
+        must_not: Vec::new(),
+    };
+    users.into_iter().map(question).collect()
 }
 
 /// The ends of both configurations, each made once.

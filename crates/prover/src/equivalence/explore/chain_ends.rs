@@ -16,7 +16,7 @@ use std::collections::BTreeMap;
 
 use super::{Exploration, Explorer, PositionPair};
 use crate::equivalence::Comparison;
-use crate::equivalence::ends::{ChainEnd, ChainEndId};
+use crate::equivalence::ends::{ChainEnd, ChainEndId, allowed_at_one};
 use crate::equivalence::fast_rows;
 use crate::equivalence::path::ExtraConditions;
 use crate::equivalence::relation::{Relation, is_refusal};
@@ -49,8 +49,10 @@ pub(super) fn compare(
         return;
     }
     let [first, second] = ends.map(|end| explorer.chain_end(end).clone());
-    if first.allowed != second.allowed
-        && explorer.ask(at, &ExtraConditions::default(), false, exploration, comparison)
+    let questions = allowed_at_one([&first, &second]);
+    if questions
+        .iter()
+        .any(|extra| explorer.ask(at, extra, false, exploration, comparison))
     {
         comparison
             .undecided
