@@ -154,6 +154,7 @@ pub fn adopt(file: &RuleFile, options: &Options) -> Result<Adopted, AdoptError> 
         difference.why =
             is_inactive.then_some("it is written and not active, because the compiler refuses it");
     }
+    let proof = proof.without(&proof::missing_users(&source, &draft));
     let (secrets, environment) = secrets(file, &draft);
     Ok(Adopted {
         not_covered: proof::limits(&source, built.configuration()),

@@ -25,6 +25,25 @@ pub enum Proof {
 }
 
 impl Proof {
+    /// The proof for a project without some users of its source, who log in today.
+    pub(crate) fn without(self, users: &[&str]) -> Self {
+        if users.is_empty() {
+            return self;
+        }
+        let refused = users.iter().map(|user| {
+            format!("no statement of user {user} would be answered, because the user is not written; today it logs in")
+        });
+        let others = match self {
+            Self::Equal => Vec::new(),
+            Self::Different(statements) => statements,
+            Self::Open(constructs) => constructs
+                .into_iter()
+                .map(|construct| format!("not decided: {construct}"))
+                .collect(),
+        };
+        Self::Different(refused.chain(others).collect())
+    }
+
     /// The first reason, where the project is not proved equal.
     pub(crate) fn reason(&self) -> Option<String> {
         match self {
@@ -54,6 +73,16 @@ pub(crate) fn comparable(source: &Configuration, draft: &Draft) -> Configuration
         source.firewall.retain(own);
     }
     source
+}
+
+/// Users of a source that its project does not have, and does not leave to others either.
+pub(crate) fn missing_users<'s>(source: &'s Configuration, draft: &Draft) -> Vec<&'s str> {
+    if draft.leaves_users {
+        return Vec::new();
+    }
+    let is_missing = |name: &&str| !draft.users.iter().any(|own| own.name == *name);
+    let users = source.users.iter().map(|user| user.name.as_str());
+    users.filter(is_missing).collect()
 }
 
 /// Compares a compiled project with its source; gives the steps that it took, too.

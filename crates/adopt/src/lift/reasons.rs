@@ -10,10 +10,10 @@ use crate::draft::{Draft, RuleDraft};
 pub(super) fn reason(draft: &Draft, rule: &RuleDraft) -> String {
     let row = &rule.row;
     if rule.flag_in != 0 {
-        return format!("its flagIN is {}: chains of rules stay as they are", rule.flag_in);
+        return format!("chains of rules stay as they are; its flagIN is {}", rule.flag_in);
     }
     if let Some(flag) = row.jumps().next() {
-        return format!("its flagOUT is {flag}: chains of rules stay as they are");
+        return format!("chains of rules stay as they are; its flagOUT is {flag}");
     }
     if let Some(why) = columns(row) {
         return why.to_owned();

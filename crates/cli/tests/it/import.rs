@@ -79,6 +79,30 @@ fn a_script_becomes_a_project_that_is_proved_equal() {
     }
 }
 
+/// No rule is evaluated for a user with `fast_forward`, and no project can say that.
+#[test]
+fn a_project_that_is_not_proved_equal_says_so_first_and_in_the_exit_code() {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    let fast = "INSERT INTO mysql_users (username, password, default_hostgroup, fast_forward) VALUES ('fast', 'x', 10, 1);";
+    environment.write("rules.sql", &format!("{RULES}{fast}")).unwrap();
+    let run = environment.run(["import", "rules.sql", "-o", "shop"]).unwrap();
+    assert_eq!(run.code(), Some(8), "{run}");
+    let line = run.stdout.lines().nth(1).unwrap();
+    assert!(
+        line.starts_with(
+            "error: the project is not proved equal to rules.sql; not covered: user fast has fast_forward"
+        ),
+        "{line}"
+    );
+    assert!(environment.project().join("shop/shardwright.yaml").exists());
+    let run = environment
+        .run(["import", "rules.sql", "-o", "again", "--format", "json"])
+        .unwrap();
+    let report: Value = serde_json::from_str(&run.stdout).unwrap();
+    assert_eq!(report["proof"]["answer"], "undecided", "{report}");
+    assert_eq!(run.code(), Some(8), "{run}");
+}
+
 #[test]
 fn passwords_are_in_files_that_only_their_owner_reads() {
     let (environment, report) = imported(&[]);
