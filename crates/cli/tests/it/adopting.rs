@@ -18,7 +18,7 @@ fn the_page_shows_what_its_commands_print() {
     for name in ["rules.sql", "firewall.sql"] {
         let estate = Path::new(env!("CARGO_MANIFEST_DIR")).join("../testkit/estate");
         let sql = std::fs::read_to_string(estate.join(name)).unwrap();
-        environment.write(&format!("estate/{name}"), &sql).unwrap();
+        environment.write(format!("estate/{name}"), &sql).unwrap();
     }
     let mut fresh = String::new();
     let mut commands = 0;

@@ -84,7 +84,7 @@ fn a_script_becomes_a_project_that_is_proved_equal() {
 fn a_project_that_is_not_proved_equal_says_so_first_and_in_the_exit_code() {
     let environment = CommandEnvironment::new(PROGRAM).unwrap();
     let fast = "INSERT INTO mysql_users (username, password, default_hostgroup, fast_forward) VALUES ('fast', 'x', 10, 1);";
-    environment.write("rules.sql", &format!("{RULES}{fast}")).unwrap();
+    environment.write("rules.sql", format!("{RULES}{fast}")).unwrap();
     let run = environment.run(["import", "rules.sql", "-o", "shop"]).unwrap();
     assert_eq!(run.code(), Some(8), "{run}");
     let line = run.stdout.lines().nth(1).unwrap();
