@@ -26,9 +26,6 @@ pub struct Draft {
     pub clusters: Vec<ClusterDraft>,
     /// By name.
     pub users: Vec<UserDraft>,
-    /// Whether the source has users that the project cannot have: `manage` leaves them to others, so that no apply deletes
-    /// them.
-    pub leaves_users: bool,
     /// By name.
     pub listeners: Vec<Listener>,
     /// The account that watches servers.
@@ -141,8 +138,10 @@ pub struct ServerDraft {
 /// A user.
 #[derive(Clone, Debug, PartialEq)]
 pub struct UserDraft {
-    /// Its name.
+    /// The name that it logs in with, by which rules and drafts of objects know it.
     pub name: String,
+    /// Its name in the files.
+    pub object: String,
     /// Where its password is; none for an empty one.
     pub password: Option<SecretReference>,
     /// Where statements go that nothing places.

@@ -8,12 +8,13 @@ use shardwright_import::{Beside, RuleFile};
 use shardwright_rules::tables::{NodeVariable, interface_of_one_node};
 use shardwright_rules::{
     Address, Body, Configuration, FastRoute, Firewall, FirewallMode, Listener, Monitor, Rule,
-    SecretReference, User,
+    SecretReference, User, is_login,
 };
 use shardwright_topology::{NoSetting, default_value, is_name, setting};
 
 use crate::Secrets;
 use crate::draft::{Draft, MonitorDraft, RuleDraft, TargetDraft, UserDraft};
+use crate::names::{self, Names};
 
 /// Something of the source that a project cannot hold.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -40,7 +41,6 @@ pub(crate) fn draft(
         target,
         clusters,
         users: Vec::new(),
-        leaves_users: false,
         listeners: listeners(source, &mut unwritten),
         monitor: source
             .monitor
@@ -70,10 +70,12 @@ fn users(
     draft: &mut Draft,
     unwritten: &mut Vec<Unwritten>,
 ) {
-    let mut others = Vec::new();
-    for user in &source.users {
-        let why = if !is_name(&user.name) {
-            Some("names of the language are letters, digits, `_` and `-`".to_owned())
+    let mut objects = Names::default();
+    // A login that is a name keeps it, whatever names are made of others.
+    let (named, others): (Vec<&User>, Vec<&User>) = source.users.iter().partition(|user| is_name(&user.name));
+    for user in named.into_iter().chain(others) {
+        let why = if !is_login(&user.name) {
+            Some(format!("its name is no login of a project ({})", shown(&user.name)))
         } else if draft.place(user.default_hostgroup).is_none() {
             let id = user.default_hostgroup;
             Some(format!(
@@ -83,29 +85,23 @@ fn users(
             None
         };
         match why {
-            Some(why) => others.push((user, why)),
-            None => draft.users.push(self::user(user, beside, secrets)),
+            Some(why) => unwritten.push(Unwritten {
+                what: format!("user {}", user.name),
+                why: format!("{why}; {LEFT}"),
+            }),
+            None => {
+                let object = objects.take(&names::user(&user.name));
+                draft.users.push(self::user(user, object, beside, secrets));
+            }
         }
     }
-    draft.leaves_users = !others.is_empty() && can_be_left(source, &others) && !draft.users.is_empty();
-    let then = match draft.leaves_users {
-        true => "`manage.users` of the project file leaves it to others",
-        false => "an apply deletes it, unless `manage.users` of the project file leaves it to others",
-    };
-    unwritten.extend(others.into_iter().map(|(user, why)| Unwritten {
-        what: format!("user {}", user.name),
-        why: format!("{why}; {then}"),
-    }));
+    draft.users.sort_by(|a, b| a.name.cmp(&b.name));
 }
 
-/// Whether `manage` can leave users to others: the firewall is one switch for all users, and rows of fast routing go with
-/// their users.
-fn can_be_left(source: &Configuration, others: &[(&User, String)]) -> bool {
-    let has_routes = |user: &User| {
-        let routes = &source.graph.fast_routing;
-        routes.iter().any(|row| row.username == user.name)
-    };
-    source.firewall.is_empty() && !others.iter().any(|(user, _)| has_routes(user))
+/// The names of users in files by their logins, of those that are not the same.
+pub(crate) fn object_names(draft: &Draft) -> BTreeMap<String, String> {
+    let users = draft.users.iter().filter(|user| user.object != user.name);
+    users.map(|user| (user.name.clone(), user.object.clone())).collect()
 }
 
 /// Lists of the users that are written. Once the firewall is on, a user without a list is refused every statement: in the language,
@@ -119,7 +115,7 @@ fn firewall(source: &Configuration, draft: &mut Draft, unwritten: &mut Vec<Unwri
         source.firewall.iter().cloned().partition(is_written);
     unwritten.extend(others.into_iter().map(|list| Unwritten {
         what: format!("the firewall of user {}", list.user),
-        why: "the project has no such user".to_owned(),
+        why: format!("the project has no such user; {LEFT}"),
     }));
     for user in &draft.users {
         if !lists.iter().any(|list| list.user == user.name) {
@@ -184,12 +180,21 @@ fn leave_out(
     });
 }
 
-fn user(user: &User, beside: &Beside, secrets: Secrets) -> UserDraft {
+/// Says what becomes of what no project can hold.
+const LEFT: &str = "a plan leaves it as it is";
+
+/// A name whose characters may be of any kind.
+fn shown(name: &str) -> String {
+    format!("{name:?}")
+}
+
+fn user(user: &User, object: String, beside: &Beside, secrets: Secrets) -> UserDraft {
     let has_password = user.password.is_some() || beside.passwords.contains_key(&user.name);
     UserDraft {
         name: user.name.clone(),
         password: has_password
-            .then(|| reference(&user.name, beside.passwords.contains_key(&user.name), secrets)),
+            .then(|| reference(&object, beside.passwords.contains_key(&user.name), secrets)),
+        object,
         hostgroup: user.default_hostgroup,
         schema: user.default_schema.clone(),
         max_connections: user.max_connections,

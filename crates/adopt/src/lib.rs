@@ -126,7 +126,7 @@ pub fn adopt(file: &RuleFile, options: &Options) -> Result<Adopted, AdoptError> 
         // Interfaces that are left to the node are the same before and after an apply.
         source.listeners.clear();
     }
-    let compared = proof::comparable(&source, &draft);
+    let compared = proof::comparable(&source);
     let (proof, _) = proof::prove(&compared, built.configuration(), Budget::default());
     // What is different already keeps no rule from being lifted: the others go as in the project without objects.
     let base = match proof {
@@ -154,7 +154,6 @@ pub fn adopt(file: &RuleFile, options: &Options) -> Result<Adopted, AdoptError> 
         difference.why =
             is_inactive.then_some("it is written and not active, because the compiler refuses it");
     }
-    let proof = proof.without(&proof::missing_users(&source, &draft));
     let (secrets, environment) = secrets(file, &draft);
     Ok(Adopted {
         not_covered: proof::limits(&source, built.configuration()),

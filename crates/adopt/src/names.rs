@@ -3,6 +3,8 @@
 use std::collections::BTreeSet;
 use std::net::IpAddr;
 
+use shardwright_topology::is_name;
+
 /// The longest name that is made of a text.
 const MOST_BYTES: usize = 40;
 
@@ -48,6 +50,14 @@ pub(crate) fn server(host: &str, port: u16) -> Vec<String> {
     };
     let name = slug(first);
     vec![name.clone(), format!("{name}-{port}")]
+}
+
+/// The name of a user in the files: the one that it logs in with, where that is a name.
+pub(crate) fn user(login: &str) -> Vec<String> {
+    if is_name(login) {
+        return vec![login.to_owned()];
+    }
+    vec![slug(login), "user".to_owned()]
 }
 
 #[cfg(test)]

@@ -7,7 +7,6 @@ use shardwright_prover::equivalence::{Difference, Equivalence, Means, equivalenc
 use shardwright_rules::{Body, Configuration, Decision, Effects, Firewall, Outcome, User};
 use shardwright_topology::default_value;
 
-use crate::draft::Draft;
 use crate::exact::same_value;
 
 /// Characters of a statement that are shown.
@@ -25,25 +24,6 @@ pub enum Proof {
 }
 
 impl Proof {
-    /// The proof for a project without some users of its source, who log in today.
-    pub(crate) fn without(self, users: &[&str]) -> Self {
-        if users.is_empty() {
-            return self;
-        }
-        let refused = users.iter().map(|user| {
-            format!("no statement of user {user} would be answered, because the user is not written; today it logs in")
-        });
-        let others = match self {
-            Self::Equal => Vec::new(),
-            Self::Different(statements) => statements,
-            Self::Open(constructs) => constructs
-                .into_iter()
-                .map(|construct| format!("not decided: {construct}"))
-                .collect(),
-        };
-        Self::Different(refused.chain(others).collect())
-    }
-
     /// The first reason, where the project is not proved equal.
     pub(crate) fn reason(&self) -> Option<String> {
         match self {
@@ -58,31 +38,13 @@ impl Proof {
 }
 
 /// A source as its projects are compared with it.
-pub(crate) fn comparable(source: &Configuration, draft: &Draft) -> Configuration {
+pub(crate) fn comparable(source: &Configuration) -> Configuration {
     let mut source = source.clone();
     // A variable that has its default says nothing that a project would have to say.
     source
         .variables
         .retain(|name, value| !default_value(name).is_some_and(|default| same_value(name, default, value)));
-    // A user that is not written and that an apply deletes is told of by itself: that nobody logs in by it says nothing about
-    // a rule. The statements of those who stay go as before.
-    if !draft.leaves_users {
-        let own = |user: &User| draft.users.iter().any(|own| own.name == user.name);
-        source.users.retain(own);
-        let own = |list: &Firewall| draft.users.iter().any(|own| own.name == list.user);
-        source.firewall.retain(own);
-    }
     source
-}
-
-/// Users of a source that its project does not have, and does not leave to others either.
-pub(crate) fn missing_users<'s>(source: &'s Configuration, draft: &Draft) -> Vec<&'s str> {
-    if draft.leaves_users {
-        return Vec::new();
-    }
-    let is_missing = |name: &&str| !draft.users.iter().any(|own| own.name == *name);
-    let users = source.users.iter().map(|user| user.name.as_str());
-    users.filter(is_missing).collect()
 }
 
 /// Compares a compiled project with its source; gives the steps that it took, too.
@@ -117,19 +79,34 @@ pub(crate) fn limits(source: &Configuration, compiled: &Configuration) -> Vec<St
         ))
     };
     let sides = [("source", source), ("project", compiled)];
-    sides.into_iter().find_map(limit).into_iter().collect()
+    let executions = sides.into_iter().find_map(limit);
+    let others = missing(source, compiled);
+    let others: Vec<&str> = others.iter().map(|user| user.name.as_str()).collect();
+    let left = (!others.is_empty()).then(|| {
+        format!("users that are not written, who stay as they are: {}", others.join(", "))
+    });
+    executions.into_iter().chain(left).collect()
 }
 
-/// A project with the users of the source that it cannot have: whoever leaves them to others keeps them, and their
-/// statements go as before too. That they are not written is told by itself.
-fn beside_others<'c>(source: &Configuration, compiled: &'c Configuration) -> Cow<'c, Configuration> {
+/// The users of a source that its project does not have.
+fn missing<'s>(source: &'s Configuration, compiled: &Configuration) -> Vec<&'s User> {
     let is_missing = |user: &&User| !compiled.users.iter().any(|own| own.name == user.name);
-    let missing: Vec<User> = source.users.iter().filter(is_missing).cloned().collect();
+    source.users.iter().filter(is_missing).collect()
+}
+
+/// A project with the users of the source that it cannot have: a plan leaves them as they are, and their statements go as
+/// before too. That they are not written is told by itself.
+fn beside_others<'c>(source: &Configuration, compiled: &'c Configuration) -> Cow<'c, Configuration> {
+    let missing = missing(source, compiled);
     if missing.is_empty() {
         return Cow::Borrowed(compiled);
     }
     let mut whole = compiled.clone();
-    whole.users.extend(missing);
+    if !whole.firewall.is_empty() {
+        let is_theirs = |list: &&Firewall| missing.iter().any(|user| user.name == list.user);
+        whole.firewall.extend(source.firewall.iter().filter(is_theirs).cloned());
+    }
+    whole.users.extend(missing.into_iter().cloned());
     whole.users.sort_by(|a, b| a.name.cmp(&b.name));
     Cow::Owned(whole)
 }

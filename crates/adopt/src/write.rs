@@ -6,11 +6,14 @@ mod rules;
 mod surroundings;
 mod users;
 
+use std::collections::BTreeMap;
+
 use shardwright_rules::{HostgroupId, Role, Words};
 
 pub(crate) use users::duration;
 
 use crate::draft::Draft;
+use crate::exact::object_names;
 use crate::yaml::{Field, Yaml};
 
 /// A file of the project.
@@ -58,6 +61,8 @@ fn is_empty(value: &Yaml) -> bool {
 
 /// Lifted objects by section, in the order in which they were lifted.
 fn objects(draft: &Draft) -> Vec<Field> {
+    let names = object_names(draft);
+    let names = names.into_iter().map(|(login, name)| (login.replace("$(", "$$("), name)).collect();
     let mut sections: Vec<Field> = Vec::new();
     for object in &draft.objects {
         let mut fields = &mut sections;
@@ -74,9 +79,33 @@ fn objects(draft: &Draft) -> Vec<Field> {
             };
             fields = inner;
         }
-        fields.push(object.field.clone());
+        fields.push(with_names(&object.field, &names));
     }
     sections
+}
+
+/// A field with the names that users have in files, where drafts know them by their logins.
+fn with_names(field: &Field, names: &BTreeMap<String, String>) -> Field {
+    if names.is_empty() {
+        return field.clone();
+    }
+    let named = |user: &Yaml| match user {
+        Yaml::Text(login) => Yaml::Text(names.get(login).unwrap_or(login).clone()),
+        other => other.clone(),
+    };
+    let inner = |fields: &[Field]| fields.iter().map(|field| with_names(field, names)).collect();
+    let value = match &field.value {
+        Yaml::List(users) if matches!(&*field.key, "users" | "except_users") => {
+            Yaml::List(users.iter().map(named).collect())
+        }
+        Yaml::Map(fields) => Yaml::Map(inner(fields)),
+        Yaml::Block(fields) => Yaml::Block(inner(fields)),
+        other => other.clone(),
+    };
+    Field {
+        value,
+        ..field.clone()
+    }
 }
 
 /// `cluster` and `role` of a destination; its number where no cluster has it.

@@ -79,6 +79,11 @@ const LIVE: &[CodeDoc] = &[
         "rows of others stay",
         include_str!("../../../docs/rules/SW841.md"),
     ),
+    page(
+        "SW842",
+        "what a project cannot say stays as it is",
+        include_str!("../../../docs/rules/SW842.md"),
+    ),
 ];
 
 /// Every page, by code.

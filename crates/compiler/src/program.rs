@@ -213,7 +213,7 @@ impl Program {
 /// Users who only read.
 fn readers(topology: &model::Topology) -> BTreeMap<String, OriginId> {
     let users = topology.users.iter().filter(|user| user.reads_only);
-    users.map(|user| (user.name.to_string(), user.origin)).collect()
+    users.map(|user| (user.login.to_string(), user.origin)).collect()
 }
 
 /// The hostgroup of a role of a cluster; clusters without readers of their own read from the writer.

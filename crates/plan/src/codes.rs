@@ -22,6 +22,8 @@ pub const UNFINISHED: &str = "SW837";
 pub const PLACED_AGAIN: &str = "SW840";
 /// Rows of others that stay.
 pub const ROWS_OF_OTHERS: &str = "SW841";
+/// Rows and columns that no project can say.
+pub const LEFT_ALONE: &str = "SW842";
 /// Objects that `manage` leaves to others.
 pub const OF_OTHERS: &str = "SW839";
 /// Clients hold prepared statements whose execution would be refused.

@@ -65,7 +65,7 @@ pub use prices::{PatternPrices, Prices, TextLength};
 pub use profile::{Annotations, EngineId, EngineProfile, EngineSettings};
 pub use refusal::Rejection;
 pub use refusing::{REFUSED_LOGIN, Refuser, RefusingHostgroup, ToldApart, told_apart};
-pub use rows::{Cells, PLACEHOLDER_PASSWORD};
+pub use rows::{Cells, LEFT_COLUMNS, PLACEHOLDER_PASSWORD, left_columns};
 pub use scope::Scope;
 pub use sent_as::{SentAs, Withheld};
 pub use server_limit::{ServerLimit, most_of_one_proxy};
@@ -77,7 +77,7 @@ pub use shardwright_vocabulary::{
     ClientTls, CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyRef, KeyTemplate,
     KeyValue, MissingBegin, NamePattern, Names, OnClientGone, OnUnknown, ReadOnlyCheck, RegexEngine, Role,
     RolesBy, ServerState as MemberStatus, ServerTls, SlowReaders, StatedTables, StatementKind, UnknownLag,
-    Unqualified, Words, WriterServesReads, glob_matches, is_glob,
+    Unqualified, Words, WriterServesReads, glob_matches, is_glob, is_login,
 };
 pub use statement::{Statement, TransactionEnd, digest_hash};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};

@@ -1,6 +1,6 @@
 //! Objects of a configuration as rows of the engine's tables: the columns that they fill, in the order of the table.
 
-use shardwright_tables::Cell;
+use shardwright_tables::{Cell, SERVERS, Table, USERS};
 
 use crate::{ClientTls, FastRoute, HostgroupId, Member, ServerTls, User};
 
@@ -10,6 +10,20 @@ pub const PLACEHOLDER_PASSWORD: &str = "*000000000000000000000000000000000000000
 
 /// Columns with their values.
 pub type Cells = Vec<(&'static str, Cell)>;
+
+/// Columns that no object of the language says anything of, by table. A row that is written anew has the engine's default
+/// there; in a row that is live they stay as they are.
+pub const LEFT_COLUMNS: [(&Table, &[&str]); 2] = [
+    (&SERVERS, &["gtid_port", "compression", "max_latency_ms"]),
+    (&USERS, &["schema_locked", "fast_forward", "backend", "attributes"]),
+];
+
+/// The columns of a table that no object of the language says anything of.
+pub fn left_columns(table: &Table) -> &'static [&'static str] {
+    let mut tables = LEFT_COLUMNS.iter();
+    let found = tables.find(|(left, _)| left.name == table.name);
+    found.map_or(&[], |(_, columns)| columns)
+}
 
 impl User {
     /// Its row of `mysql_users`, without its password.

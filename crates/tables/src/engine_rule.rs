@@ -281,6 +281,45 @@ pub fn digest_text(digest: u64) -> String {
     format!("0x{digest:016X}")
 }
 
+/// A digest as the engine reads it (C's `strtoull`): `0x` is hexadecimal, a leading 0 octal; and whether it read all of it.
+pub fn read_digest(text: &str) -> (u64, bool) {
+    let text = text.trim_start();
+    let (digits, radix) = match text.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&text[2..], 16),
+        [b'0', _, ..] => (&text[1..], 8),
+        _ => (text, 10),
+    };
+    let end = digits
+        .find(|letter: char| !letter.is_digit(radix))
+        .unwrap_or(digits.len());
+    let number = match digits.get(..end) {
+        Some("") | None => 0,
+        Some(read) => u64::from_str_radix(read, radix).unwrap_or(u64::MAX),
+    };
+    (number, end == digits.len() && end > 0)
+}
+
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
     *value == T::default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn digests_are_read_as_c_reads_them() {
+        for (text, read) in [
+            ("0x4D7DCFF87DD1A927", (0x4D7D_CFF8_7DD1_A927, true)),
+            ("017", (15, true)),
+            ("12", (12, true)),
+            ("0x12zz", (0x12, false)),
+            ("zz", (0, false)),
+            ("0", (0, true)),
+            ("99999999999999999999", (u64::MAX, true)),
+            ("", (0, false)),
+        ] {
+            assert_eq!(read_digest(text), read, "{text}");
+        }
+    }
 }

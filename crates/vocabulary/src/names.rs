@@ -76,6 +76,16 @@ impl<T: Into<Arc<str>>> From<T> for NamePattern {
     }
 }
 
+/// The most characters that the name of an account has on a server: MariaDB's. MySQL has 32.
+pub const MAX_LOGIN: usize = 80;
+
+/// Whether clients can log in with a name that a project holds: it is not empty, has at most [`MAX_LOGIN`] characters, and
+/// stands on one line.
+#[must_use]
+pub fn is_login(text: &str) -> bool {
+    !text.is_empty() && text.chars().count() <= MAX_LOGIN && !text.chars().any(char::is_control)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,7 +8,7 @@ use shardwright_rules::{
     WriterServesReads,
 };
 
-use super::Unwritten;
+use super::{LEFT, Unwritten};
 use crate::draft::{ClusterDraft, ClusterForm, Hostgroups, ServerDraft};
 use crate::names::{self, Names};
 
@@ -33,12 +33,29 @@ pub(super) fn clusters(
             Ok(draft) => drafts.push(draft),
             Err(why) => unwritten.push(Unwritten {
                 what: format!("hostgroup {}", cluster.writer),
-                why: why.to_owned(),
+                why: format!("{why}; {LEFT}"),
             }),
         }
     }
+    unwritten.extend(sockets(source));
     drafts.sort_by(|a, b| a.name.cmp(&b.name));
     drafts
+}
+
+/// Servers that are unix sockets.
+fn sockets(source: &Configuration) -> Vec<Unwritten> {
+    let members = source.hostgroups.iter().flat_map(|hostgroup| {
+        let members = hostgroup.members.iter().filter(|member| !has_port(member));
+        members.map(move |member| Unwritten {
+            what: format!("server {} of hostgroup {}", member.host, hostgroup.id),
+            why: format!("it is a unix socket, and servers of a cluster have a port; {LEFT}"),
+        })
+    });
+    members.collect()
+}
+
+fn has_port(member: &Member) -> bool {
+    member.port > 0
 }
 
 /// A server with its rows.
@@ -66,10 +83,7 @@ fn draft(
         .and_then(|scheduled| scheduled.kept);
     let found = servers(source, cluster, kept);
     if found.is_empty() {
-        return Err("it has no server, and a cluster needs one");
-    }
-    if found.iter().any(|server| server.any().port == 0) {
-        return Err("its server is a unix socket, and servers of a cluster have a port");
+        return Err("it has no server with a port, and a cluster needs one");
     }
     let mut draft = ClusterDraft {
         name,
@@ -170,7 +184,7 @@ fn servers<'c>(source: &'c Configuration, cluster: &Cluster, kept: Option<Kept>)
         row.get_or_insert(member);
     };
     let heaviest_first = |id: HostgroupId| {
-        let mut rows: Vec<&Member> = rows(id).iter().collect();
+        let mut rows: Vec<&Member> = rows(id).iter().filter(|member| has_port(member)).collect();
         if cluster.kind.group().is_some() {
             // The heaviest write.
             rows.sort_by_key(|member| std::cmp::Reverse(member.weight));

@@ -11,13 +11,15 @@ pub(super) fn groups(draft: &Draft) -> Vec<Group> {
         let (Some(user), Some(limit_ms)) = (&row.username, row.timeout_ms) else {
             continue;
         };
-        let known = draft.users.iter().any(|own| own.name == *user);
-        if !known || limit_ms == 0 || !row.is_unconditional_for(user) || !only_does(row, &["timeout"]) {
+        let Some(own) = draft.users.iter().find(|own| own.name == *user) else {
+            continue;
+        };
+        if limit_ms == 0 || !row.is_unconditional_for(user) || !only_does(row, &["timeout"]) {
             continue;
         }
         let user = user.clone();
         groups.push(Group {
-            address: format!("users.{user}"),
+            address: format!("users.{}", own.object),
             rules: vec![vec![rule.id]],
             part: Part::Any,
             lifts: None,

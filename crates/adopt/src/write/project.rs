@@ -29,13 +29,8 @@ pub(super) fn text(draft: &Draft) -> String {
         let line = value.flow().expect("what has no block stands on one line");
         writeln!(out, "{key}: {line}").expect("writing to a string cannot fail");
     }
-    let manage = draft.leaves_users.then(|| manage(draft));
-    let sections: Vec<Field> = manage
-        .into_iter()
-        .chain(draft.target.as_ref().map(targets))
-        .collect();
-    if !sections.is_empty() {
-        let document = Yaml::document(&sections);
+    if let Some(target) = &draft.target {
+        let document = Yaml::document(&[targets(target)]);
         out.push_str(
             document
                 .trim_start_matches("version: 1\n")
@@ -71,17 +66,6 @@ fn rule_ids(draft: &Draft) -> Option<RangeInclusive<u32>> {
     let start = (last / STEP + 1).checked_mul(STEP)?;
     let end = start.checked_add(STEP - 1)?;
     (end <= LARGEST).then_some(start..=end)
-}
-
-/// Everything but the users that the project does not have.
-fn manage(draft: &Draft) -> Field {
-    let users: Vec<&String> = draft.users.iter().map(|user| &user.name).collect();
-    let value = Yaml::map([
-        ("query_rules", Some(Yaml::word(format!("1-{LARGEST}")))),
-        ("users", Some(Yaml::texts(users))),
-        ("clusters", Some(Yaml::word("all"))),
-    ]);
-    Field::new("manage", value)
 }
 
 fn targets(target: &TargetDraft) -> Field {

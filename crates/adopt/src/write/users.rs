@@ -45,6 +45,7 @@ fn user(draft: &Draft, user: &UserDraft) -> Field {
     let home = draft.home(user);
     let (cluster, role) = home.expect("users without a cluster are not written");
     let value = Yaml::map([
+        ("login", (user.object != user.name).then(|| Yaml::text(&user.name))),
         ("password", Some(secret(user.password.as_ref()))),
         ("cluster", Some(Yaml::text(&cluster.name))),
         ("role", (role == Role::Reader).then(|| Yaml::word(role.word()))),
@@ -71,7 +72,7 @@ fn user(draft: &Draft, user: &UserDraft) -> Field {
             (user.tls != ClientTls::Optional).then(|| Yaml::word(user.tls.word())),
         ),
     ]);
-    Field::new(&user.name, value)
+    Field::new(&user.object, value)
 }
 
 /// A time in the largest unit that holds it.
@@ -87,8 +88,8 @@ pub(crate) fn duration(ms: u64) -> String {
 }
 
 fn firewall(draft: &Draft, list: &Firewall) -> Field {
-    let default = draft.users.iter().find(|user| user.name == list.user);
-    let default = default
+    let own = draft.users.iter().find(|user| user.name == list.user);
+    let default = own
         .and_then(|user| user.schema.as_deref())
         .unwrap_or("information_schema");
     let passes = !list.digests.is_empty() && !list.schemas.is_empty();
@@ -113,7 +114,7 @@ fn firewall(draft: &Draft, list: &Firewall) -> Field {
             (passes && has_chains && list.flags == [0]).then(|| Yaml::word("false")),
         ),
     ]));
-    Field::new(&list.user, value)
+    Field::new(own.map_or(&list.user, |user| &user.object), value)
 }
 
 #[cfg(test)]

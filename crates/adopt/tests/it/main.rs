@@ -11,3 +11,4 @@ mod published;
 mod random;
 mod scheduled;
 mod support;
+mod unchanged;

@@ -16,7 +16,7 @@ pub(crate) struct UserFirewall {
     pub origin: OriginId,
     /// `firewall.NAME`
     pub address: Address,
-    /// The user.
+    /// The name that the user logs in with.
     pub user: String,
     /// What happens to other statements.
     pub mode: FirewallMode,
@@ -48,13 +48,14 @@ pub(super) fn users(topology: &Topology, report: &mut Diagnostics<'_>) -> Vec<Us
             }
             continue;
         }
-        users.push(user(firewall, report));
+        let login = topology.users.get_named(&firewall.name).map(|user| user.login.to_string());
+        users.push(user(firewall, login, report));
     }
     users.sort_by(|a, b| a.user.cmp(&b.user));
     users
 }
 
-fn user(firewall: &model::Firewall, report: &Diagnostics<'_>) -> UserFirewall {
+fn user(firewall: &model::Firewall, login: Option<String>, report: &Diagnostics<'_>) -> UserFirewall {
     let digest = |allowed: &Allowed| match allowed {
         Allowed::Digest(digest) => *digest,
         Allowed::Statement(text) => digest_hash(text.as_bytes()),
@@ -62,7 +63,7 @@ fn user(firewall: &model::Firewall, report: &Diagnostics<'_>) -> UserFirewall {
     UserFirewall {
         origin: firewall.origin,
         address: report.address(firewall.origin),
-        user: firewall.name.to_string(),
+        user: login.unwrap_or_else(|| firewall.name.to_string()),
         mode: firewall.mode,
         digests: firewall.allow.iter().map(digest).collect(),
         schemas: firewall.schemas.iter().map(ToString::to_string).collect(),

@@ -62,7 +62,7 @@ fn meetings(topology: &Topology, sections: &[Section<Box<MapStep>>], report: &mu
                 let cluster = &topology.cluster(user.cluster).name;
                 [first, second]
                     .iter()
-                    .all(|map| map.scope.users.contains(&user.name) && map.scope.clusters.contains(cluster))
+                    .all(|map| map.scope.users.contains(&user.login) && map.scope.clusters.contains(cluster))
             });
             if let (false, true, Some(user)) = (linked, places_alike(&first.step, &second.step), user) {
                 let message = format!(

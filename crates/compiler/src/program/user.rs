@@ -23,7 +23,7 @@ pub(super) fn user(user: &Account, default_hostgroup: HostgroupId, report: &mut 
         );
     }
     User {
-        name: user.name.to_string(),
+        name: user.login.to_string(),
         address: report.address(user.origin),
         password,
         default_hostgroup,

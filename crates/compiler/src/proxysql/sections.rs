@@ -143,7 +143,8 @@ impl Lowering<'_, '_> {
                 let what = "a SELECT that calls a stored function counts as a read: a pattern cannot tell that it writes";
                 self.report.difference(origin, "role", what);
             }
-            let address = Address::new(format!("users.{user}"));
+            let of_user = self.input.program.users.iter().find(|known| known.name == *user);
+            let address = of_user.map_or_else(|| Address::new("users"), |known| known.address.clone());
             self.chains
                 .go(Draft::START, user, &address, user_rule(user), target);
         }

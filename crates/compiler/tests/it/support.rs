@@ -118,6 +118,7 @@ impl Build {
         let origin = self.object("users", name);
         self.users.push(User {
             name: name.into(),
+            login: name.into(),
             origin,
             password: Secret {
                 source: SecretSource::Env("PW".into()),

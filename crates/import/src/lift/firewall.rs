@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_diagnostics::Severity;
+use shardwright_rules::tables::read_digest;
 use shardwright_rules::{Address, Firewall, FirewallMode};
 
 use super::variables::Variables;
-use super::{Lift, digest, filled, text};
+use super::{Lift, filled, text};
 use crate::codes::MISREAD;
 use crate::store::Row;
 
@@ -35,7 +36,7 @@ pub(super) fn lift(lift: &mut Lift<'_>, variables: &Variables) {
                 "the firewall allows a digest to some client addresses only".to_owned(),
             );
         }
-        let (number, whole) = digest(&text(row, "digest").unwrap_or_default());
+        let (number, whole) = read_digest(&text(row, "digest").unwrap_or_default());
         if !whole {
             lift.say(
                 Severity::Warning,

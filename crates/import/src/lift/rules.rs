@@ -3,10 +3,10 @@
 use std::collections::BTreeSet;
 
 use shardwright_diagnostics::{Severity, Span};
-use shardwright_rules::tables::{RowSource, RuleColumn, digest_text, is_client_addr};
+use shardwright_rules::tables::{RowSource, RuleColumn, digest_text, is_client_addr, read_digest};
 use shardwright_rules::{Body, EngineRule, FastRoute, FlagOutChoice, HostgroupId, Modifiers, Rule};
 
-use super::{Lift, digest, filled, text};
+use super::{Lift, filled, text};
 use crate::codes::{DROPPED, MISREAD, NOT_ACTIVE};
 use crate::store::Row;
 
@@ -105,7 +105,7 @@ impl RowSource for Cells<'_, '_> {
 /// A digest that the engine cannot read is no condition: the rule is for more statements than it says.
 fn rule_digest(lift: &mut Lift<'_>, row: &Row, id: u32) -> Option<u64> {
     let written = filled(row, "digest")?;
-    let (number, whole) = digest(&written);
+    let (number, whole) = read_digest(&written);
     if matches!(number, 0 | u64::MAX) {
         let what =
             format!("the engine drops the condition of rule {id} on digests: it reads none in `{written}`");

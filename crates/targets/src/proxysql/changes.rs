@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 
 use shardwright_plan::ObjectKind;
-use shardwright_rules::tables::QUERY_RULES;
-use shardwright_rules::{Address, Modifiers};
+use shardwright_rules::tables::{Column, QUERY_RULES};
+use shardwright_rules::{Address, left_columns};
 
+use super::alike::alike;
+use super::beyond::Beyond;
 use super::change::{Aside, Change};
 use super::live::Live;
 use super::row::{Row, RowName};
@@ -35,8 +37,9 @@ pub(super) fn changes(live: &Live, wanted: &Wanted) -> Vec<Change> {
             });
         }
     }
+    let beyond = Beyond::of(live);
     for (name, found) in live.rows() {
-        if found.is_ours && !is_parked(name, &found.row) && !wanted.rows.contains_key(name) {
+        if found.is_ours && !wanted.rows.contains_key(name) && !beyond.row(name, &found.row) {
             changes.push(Change {
                 name: name.clone(),
                 address: address_of(name, &found.row),
@@ -52,20 +55,15 @@ pub(super) fn changes(live: &Live, wanted: &Wanted) -> Vec<Change> {
     changes
 }
 
-/// Whether somebody has parked a rule: one that is not active is never loaded.
-fn is_parked(name: &RowName, row: &Row) -> bool {
-    name.is_in(&QUERY_RULES) && row.number("active") == Some(0) && named_by(row).is_none()
-}
-
-/// A wanted row in the place of one that is there, which keeps what is no difference. To ProxySQL a user without a default schema has
-/// an empty one, and modifiers are the same in any order. What people have remarked on servers, users and hostgroups stays. A rule that becomes another one gets our
-/// comment, as does a row without a comment; but none is a reason to change a row.
+/// A wanted row in the place of one that is there, which keeps what is no difference to the engine ([`alike`]) and what no
+/// project can say ([`left_columns`]). What people have remarked on servers, users and hostgroups stays. A rule that becomes
+/// another one gets our comment, as does a row without a comment; but none is a reason to change a row.
 fn in_place_of(name: &RowName, old: &Row, new: &Row) -> Row {
-    let keeps = |column: &str| match column {
-        "default_schema" => old.text(column).is_empty() && new.text(column).is_empty(),
-        "re_modifiers" => Modifiers::read(old.text(column)) == Modifiers::read(new.text(column)),
-        "comment" => is_remark(old) && !name.is_in(&QUERY_RULES) && !old.text(column).is_empty(),
-        _ => false,
+    let table = name.table.definition();
+    let left = left_columns(table);
+    let keeps = |column: &Column| match column.name {
+        "comment" => is_remark(old) && !name.is_in(&QUERY_RULES) && !old.text("comment").is_empty(),
+        column_name => left.contains(&column_name) || alike(table, column, old, new),
     };
     let row = merged(name, old, new, keeps);
     match is_remark(old) && with_remark(name, old, &row) == *old {
@@ -81,14 +79,14 @@ pub(super) fn is_remark(row: &Row) -> bool {
 
 /// A wanted row with the comment of the one that is there.
 pub(super) fn with_remark(name: &RowName, old: &Row, new: &Row) -> Row {
-    merged(name, old, new, |column| column == "comment")
+    merged(name, old, new, |column| column.name == "comment")
 }
 
 /// A row with some columns of the old one, in the order of its table.
-fn merged(name: &RowName, old: &Row, new: &Row, keeps: impl Fn(&str) -> bool) -> Row {
+fn merged(name: &RowName, old: &Row, new: &Row, keeps: impl Fn(&Column) -> bool) -> Row {
     let columns = name.table.definition().columns.iter();
     let facts = columns.filter_map(|column| {
-        let from = if keeps(column.name) { old } else { new };
+        let from = if keeps(column) { old } else { new };
         let value = from.facts.get(column.name)?;
         Some((column.name.to_owned(), value.clone()))
     });
@@ -99,7 +97,7 @@ fn merged(name: &RowName, old: &Row, new: &Row, keeps: impl Fn(&str) -> bool) ->
 }
 
 /// The object that a row names in its comment, as the rows that we write do.
-fn named_by(row: &Row) -> Option<Address> {
+pub(super) fn named_by(row: &Row) -> Option<Address> {
     object_in_comment(row.text("comment"))
 }
 

@@ -4,8 +4,10 @@
 //! The rows are the truth: an observation reads them, a plan is their difference to the rows of the configuration, and an
 //! apply changes exactly these. Which rows are ours says [`Ownership`](crate::emit::Ownership), as for scripts.
 
+mod alike;
 mod apply;
 mod as_target;
+mod beyond;
 mod change;
 mod changes;
 mod digest;

@@ -14,7 +14,8 @@ use super::session::{AdminSession, Found, Layer, SessionError};
 
 type Rows = BTreeMap<RowName, Found>;
 
-/// The rows of a table as memory would hold them. Rules that are switched off are read from memory: nothing else has them.
+/// The rows of a table as memory would hold them. Rules and servers that are switched off are read from
+/// memory: nothing else has them.
 pub(super) fn as_written(
     session: &mut AdminSession,
     table: TableName,
@@ -22,13 +23,14 @@ pub(super) fn as_written(
 ) -> Result<Rows, SessionError> {
     let definition = table.definition();
     if *definition == SERVERS {
-        return Ok(rows.into_iter().map(believed).collect());
+        let rows = rows.into_iter().map(believed).collect();
+        return with_those_that_are_off(session, table, rows, "UPPER(status) = 'OFFLINE_HARD'");
     }
     if *definition == USERS {
         return Ok(users(rows));
     }
     if *definition == QUERY_RULES {
-        return with_inactive(session, table, rows);
+        return with_those_that_are_off(session, table, rows, "active = 0");
     }
     Ok(rows)
 }
@@ -59,16 +61,18 @@ fn users(rows: Rows) -> Rows {
     users.collect()
 }
 
-fn with_inactive(
+/// With the rows that memory has and that are not loaded, because somebody has switched them off.
+fn with_those_that_are_off(
     session: &mut AdminSession,
     table: TableName,
-    mut rules: Rows,
+    mut found: Rows,
+    are_off: &str,
 ) -> Result<Rows, SessionError> {
-    for (name, row) in session.rows_where(table, Layer::Memory, "active = 0")? {
+    for (name, row) in session.rows_where(table, Layer::Memory, are_off)? {
         // An apply that goes on is nothing that runs.
         if !is_ours_to_keep(&name, &row) {
-            rules.entry(name).or_insert(Found { row, is_ours: false });
+            found.entry(name).or_insert(Found { row, is_ours: false });
         }
     }
-    Ok(rules)
+    Ok(found)
 }

@@ -9,6 +9,7 @@ use shardwright_plan::{Assessment, Difference, Hazard, Observed, Severity, Stage
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_secrets::Secret;
 
+use super::beyond::left_alone;
 use super::change::Change;
 use super::changes::changes;
 use super::effects::difference;
@@ -391,6 +392,7 @@ impl ProxySqlTarget {
         let (memory, live) = (live, &*live.loaded(changes));
         let mut hazards = of_rows(live, wanted, changes, &self.user);
         hazards.extend(of_staged);
+        hazards.extend(left_alone(live, wanted));
         if self.ownership.report {
             hazards.extend(of_others(live, wanted, changes));
         }

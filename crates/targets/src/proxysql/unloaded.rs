@@ -8,11 +8,12 @@ use std::fmt;
 
 use serde_json::{Value, json};
 use shardwright_rules::tables::{
-    GLOBAL_VARIABLES, QUERY_RULES, REPLICATION_HOSTGROUPS, SERVERS, USERS, digest_text, is_client_addr,
+    GLOBAL_VARIABLES, QUERY_RULES, SERVERS, USERS, digest_text,
 };
 use shardwright_rules::{Modifiers, Words};
 
-use super::layers::{JOINS, Rows, Unlike, unlike};
+use super::beyond::is_dropped;
+use super::layers::{JOINS, Unlike, unlike};
 use super::mark::is_ours_to_keep;
 use super::module::Module;
 use super::row::{Row, RowName, TableName};
@@ -135,8 +136,10 @@ fn moved_by_monitor(tables: &[Unlike]) -> BTreeSet<i64> {
 fn differences(rows: &Unlike, moved: &BTreeSet<i64>) -> Vec<NotLive> {
     let table = rows.table;
     let mut expected: BTreeMap<RowName, Row> = BTreeMap::new();
+    let of_readers = rows.memory.values().filter_map(|row| row.number("reader_hostgroup"));
+    let of_readers: BTreeSet<i64> = of_readers.collect();
     for (name, row) in &rows.memory {
-        if !is_ours_to_keep(name, row) && !is_dropped(table, row, &rows.memory) {
+        if !is_ours_to_keep(name, row) && !is_dropped(name, row, &of_readers) {
             let live = live_form(table, row).into_iter();
             expected.extend(live.map(|row| (RowName::of(table, &row.facts), row)));
         }
@@ -167,22 +170,6 @@ fn differences(rows: &Unlike, moved: &BTreeSet<i64>) -> Vec<NotLive> {
         }
     }
     found
-}
-
-/// Whether the engine leaves a row out when it loads, which it says in its log only.
-fn is_dropped(table: TableName, row: &Row, all: &Rows) -> bool {
-    let definition = table.definition();
-    if *definition == QUERY_RULES {
-        let address = row.text("client_addr");
-        return !address.is_empty() && !is_client_addr(address);
-    }
-    if *definition == REPLICATION_HOSTGROUPS {
-        let writer = row.number("writer_hostgroup");
-        return all
-            .values()
-            .any(|other| other.number("reader_hostgroup") == writer);
-    }
-    *definition == USERS && row.number("default_hostgroup").is_some_and(|id| id < 0)
 }
 
 /// What the engine prints of a row once it is live; nothing, where the row is not loaded.
@@ -301,6 +288,7 @@ fn of_others(session: &mut AdminSession, table: &str) -> Result<Vec<NotLive>, Se
 mod tests {
     use shardwright_plan::Facts;
 
+    use super::super::layers::Rows;
     use super::*;
 
     fn servers(rows: &[(i64, &str, &str)]) -> Rows {

@@ -12,7 +12,7 @@ use shardwright_secrets::{Access, Secret, resolve};
 use super::live::Live;
 use super::passwords::{DEFAULT_METHOD, is_stored, stored};
 use super::row::{Row, RowName, TableName};
-use crate::emit::{self, EmitError, FirewallUse, Ownership, variables};
+use crate::emit::{self, EmitError, FirewallUse, Ownership, Table, variables};
 
 /// A row as it shall be.
 #[derive(Clone, Debug)]
@@ -95,9 +95,13 @@ impl Wanted {
             .iter()
             .filter_map(|user| Some((user.name.as_str(), user.password.as_ref()?)))
             .collect();
+        let sides = sides(live);
         for row in rows {
             let table = TableName::of(row.table.definition());
             let mut filled = whole(table, &row.columns);
+            if let Some(backend) = sides.get(filled.text("username")).filter(|_| row.table == Table::Users) {
+                filled.facts.insert("backend".to_owned(), (*backend).clone());
+            }
             let reference = match table.secret_column(&filled.facts) {
                 Some(column) => {
                     filled.facts.shift_remove(column);
@@ -215,6 +219,16 @@ impl Wish {
             }
         }
     }
+}
+
+/// Whether servers know a user, by the users that clients log in as. No project says that, and it is a part of the key of a
+/// user's row: a user who is only for logging in stays one.
+fn sides(live: &Live) -> BTreeMap<&str, &Value> {
+    let rows = live.of_table(TableName::of(&USERS)).map(|(_, found)| &found.row);
+    let users = rows.filter(|row| row.number("frontend") == Some(1));
+    users
+        .filter_map(|row| Some((row.text("username"), row.facts.get("backend")?)))
+        .collect()
 }
 
 /// The firewall stays on for the users of others.

@@ -228,7 +228,7 @@ fn resolve(
     let tests = resolve::route_tests::route_tests(&tests, tested, &mut context);
     let (found, origins) = context.finish();
     *report = found;
-    let project = Project {
+    let mut project = Project {
         file,
         topology,
         route_tests: tests.route_tests,
@@ -236,6 +236,7 @@ fn resolve(
         tests_elsewhere: tests.elsewhere,
         origins,
     };
+    resolve::logins::in_words_of_sessions(&mut project);
     Some((project, tables))
 }
 

@@ -51,6 +51,11 @@ impl<T: Named> Table<T> {
         (**self.items[position as usize].name() == *name).then_some(position)
     }
 
+    /// Changes each object, which keeps its name.
+    pub(crate) fn each_mut(&mut self, change: impl FnMut(&mut T)) {
+        self.items.iter_mut().for_each(change);
+    }
+
     /// The names in the order of definition.
     pub fn names(&self) -> impl Iterator<Item = &str> {
         self.items.iter().map(|item| &**item.name())

@@ -8,8 +8,10 @@ use super::{ClientTls, Cluster, ClusterId, OriginId, Role, Words};
 /// An account that clients log in with.
 #[derive(Clone, Debug, PartialEq)]
 pub struct User {
-    /// The account name, which is the name after `users.`.
+    /// The name after `users.`, by which files refer to it.
     pub name: Arc<str>,
+    /// The name that clients log in with; references of a loaded project to users are these.
+    pub login: Arc<str>,
     /// Where it was written.
     pub origin: OriginId,
     /// Its password.

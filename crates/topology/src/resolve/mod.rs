@@ -10,6 +10,7 @@ mod instances;
 pub(crate) mod key;
 pub(crate) mod lint;
 pub(crate) mod listener;
+pub(crate) mod logins;
 pub(crate) mod monitor;
 pub(crate) mod moves;
 mod names;
@@ -158,6 +159,7 @@ pub(crate) fn topology(root: Option<&View<'_>>, context: &mut Context<'_>) -> To
         &mut defined,
         context,
     ));
+    logins::check(&topology.users, context);
     topology.listeners = Table::new(listener::listeners(
         section(&root::LISTENERS),
         &mut defined,

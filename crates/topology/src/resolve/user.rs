@@ -5,7 +5,7 @@ use shardwright_diagnostics::{Diagnostic, did_you_mean};
 
 use self::reference::{COMMAND, ENV, FILE, PREVIOUS};
 use super::object::Object;
-use super::{Defined, instances, names};
+use super::{Defined, instances, logins, names};
 use crate::codes::{BAD_VALUE, LITERAL_SECRET, MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE, WRONG_TYPE};
 use crate::fields::{AnyField, EXPECTS, object, shapes};
 use crate::model::{
@@ -19,6 +19,12 @@ object! {
     pub(crate) mod user = "An account that clients log in with.";
     PASSWORD: Definition = defined("password", "Its password.", "secret").needed()
         .page("A [reference](secrets.md); `previous` beside it is the old one during a rotation.");
+    LOGIN: Text = text(
+        "login",
+        "The name that clients log in with, in any characters; the name of the user by default.",
+    )
+    .examples(r#"["svc.app@eu"]"#)
+    .page("1 to 80 characters on one line. See [Logins](#logins).");
     CLUSTER: Text = text("cluster", "The cluster for statements that nothing else places.").needed()
         .refers(refers::CLUSTERS);
     ROLE: Or<Word<Role>> = word(
@@ -207,6 +213,7 @@ fn user(
     context: &mut Context<'_>,
 ) -> Option<User> {
     object.require_all(&user::FIELDS, context);
+    let login = logins::login(object, context);
     let password = secret(object, &user::PASSWORD, context);
     let cluster = names::cluster(object, &user::CLUSTER, defined, context);
     let server = server(object, cluster, clusters, context);
@@ -229,6 +236,7 @@ fn user(
     let tls = object.get(&user::TLS, context);
     Some(User {
         name: object.name.clone(),
+        login,
         origin: object.origin,
         password: password?,
         cluster: cluster?,

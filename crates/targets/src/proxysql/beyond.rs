@@ -1,0 +1,224 @@
+//! The part of a live ProxySQL that no project can say: rows of a shape that no object has, and columns without a field. A
+//! plan leaves it as it is, and says so.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use shardwright_plan::{Hazard, Severity};
+use shardwright_rules::tables::{
+    FAST_ROUTING, FIREWALL_RULES, FIREWALL_USERS, QUERY_RULES, SERVERS, USERS, is_client_addr,
+};
+use shardwright_rules::{RefusingHostgroup, is_login, left_columns};
+
+use super::changes::named_by;
+use super::hazards::{codes, hazard};
+use super::layers::JOINS;
+use super::live::Live;
+use super::row::{Row, RowName, TableName};
+use super::wanted::Wanted;
+
+/// Names that are shown of rows that stay.
+const FEW: usize = 3;
+/// Hostgroups of a row of [`JOINS`] that a cluster has for its servers that take traffic.
+const SERVING: [&str; 2] = ["writer_hostgroup", "reader_hostgroup"];
+/// Its other ones.
+const OUT: [&str; 2] = ["backup_writer_hostgroup", "offline_hostgroup"];
+
+/// What tells the rows that no project can say from the others.
+#[derive(Debug)]
+pub(super) struct Beyond {
+    /// Hostgroups that the clusters of a project could have, by what is live.
+    of_clusters: BTreeSet<i64>,
+    /// Hostgroups with a server that a cluster can have.
+    with_servers: BTreeSet<i64>,
+    /// Hostgroups that a replication row gives to readers.
+    of_readers: BTreeSet<i64>,
+    /// The users that a project can have, by the names that they log in with.
+    users: BTreeSet<String>,
+}
+
+impl Beyond {
+    pub(super) fn of(live: &Live) -> Self {
+        let servers = live.of_table(TableName::of(&SERVERS));
+        let with_servers: BTreeSet<i64> = servers
+            .filter(|(_, found)| has_port(&found.row) && !refuses(&found.row))
+            .filter_map(|(name, _)| name.number(0))
+            .collect();
+        let joins = || JOINS.iter().flat_map(|table| live.of_table(TableName::of(table)));
+        let loaded = || joins().filter(|(_, found)| is_active(&found.row));
+        let numbers = |row: &Row, columns: &[&str]| -> Vec<i64> {
+            columns.iter().filter_map(|column| row.number(column)).collect()
+        };
+        let mut of_clusters = with_servers.clone();
+        for (_, found) in loaded() {
+            let serving = numbers(&found.row, &SERVING);
+            if serving.iter().any(|id| with_servers.contains(id)) {
+                of_clusters.extend(serving);
+            }
+        }
+        for (_, found) in loaded() {
+            for id in numbers(&found.row, &OUT) {
+                of_clusters.remove(&id);
+            }
+        }
+        let replication = live.of_table(TableName::of(JOINS[0]));
+        let users = live.of_table(TableName::of(&USERS)).map(|(_, found)| &found.row);
+        let users = users.filter(|row| is_user(row, &of_clusters));
+        Self {
+            users: users.map(|row| row.text("username").to_owned()).collect(),
+            of_clusters,
+            with_servers,
+            of_readers: replication
+                .filter_map(|(_, found)| found.row.number("reader_hostgroup"))
+                .collect(),
+        }
+    }
+
+    /// Whether no project can have written a row, by its shape; one that names an object in its comment was written by a
+    /// project.
+    pub(super) fn row(&self, name: &RowName, row: &Row) -> bool {
+        if named_by(row).is_some() {
+            return false;
+        }
+        if !is_active(row) || is_dropped(name, row, &self.of_readers) {
+            return true;
+        }
+        if name.is_in(&SERVERS) {
+            !has_port(row)
+        } else if name.is_in(&USERS) {
+            !is_user(row, &self.of_clusters)
+        } else if name.is_in(&FIREWALL_USERS) || name.is_in(&FIREWALL_RULES) {
+            !row.text("client_address").is_empty() || !self.users.contains(row.text("username"))
+        } else if JOINS.iter().any(|table| name.is_in(table)) {
+            let hostgroups = SERVING.iter().filter_map(|column| row.number(column));
+            !hostgroups.into_iter().any(|id| self.with_servers.contains(&id))
+        } else {
+            false
+        }
+    }
+}
+
+/// Whether a row is loaded, as far as its switch says; tables without one are.
+pub(super) fn is_active(row: &Row) -> bool {
+    row.number("active").is_none_or(|active| active == 1)
+}
+
+/// Whether a project can have a user: clients log in with a name of one line, and its statements go to a cluster.
+fn is_user(row: &Row, of_clusters: &BTreeSet<i64>) -> bool {
+    let hostgroup = row.number("default_hostgroup");
+    is_active(row)
+        && row.number("frontend") == Some(1)
+        && is_login(row.text("username"))
+        && hostgroup.is_some_and(|id| of_clusters.contains(&id))
+}
+
+fn has_port(row: &Row) -> bool {
+    row.number("port").is_some_and(|port| port > 0)
+}
+
+fn refuses(row: &Row) -> bool {
+    RefusingHostgroup::parse_comment(row.text("comment")).is_some()
+}
+
+/// Whether the engine leaves a row out when it loads, which it says in its log only. `of_readers`: the hostgroups that rows
+/// of `mysql_replication_hostgroups` give to readers.
+pub(super) fn is_dropped(name: &RowName, row: &Row, of_readers: &BTreeSet<i64>) -> bool {
+    if name.is_in(&QUERY_RULES) {
+        let address = row.text("client_addr");
+        return !address.is_empty() && !is_client_addr(address);
+    }
+    if name.is_in(JOINS[0]) {
+        let writer = row.number("writer_hostgroup");
+        return writer.is_some_and(|writer| of_readers.contains(&writer));
+    }
+    name.is_in(&USERS) && row.number("default_hostgroup").is_some_and(|id| id < 0)
+}
+
+/// What stays as it is because no project can say it, in one line; `None`: there is nothing.
+pub(super) fn left_alone(live: &Live, wanted: &Wanted) -> Option<Hazard> {
+    let beyond = Beyond::of(live);
+    let mut rows: BTreeMap<TableName, Vec<String>> = BTreeMap::new();
+    let mut columns: BTreeMap<(TableName, &str), Vec<String>> = BTreeMap::new();
+    for (name, found) in live.rows().filter(|(_, found)| found.is_ours) {
+        if !wanted.rows.contains_key(name) {
+            if beyond.row(name, &found.row) {
+                rows.entry(name.table).or_default().push(short(name));
+            }
+            continue;
+        }
+        let definition = name.table.definition();
+        for column in left_columns(definition) {
+            if !is_default(definition, column, &found.row) {
+                columns.entry((name.table, column)).or_default().push(short(name));
+            }
+        }
+    }
+    if rows.is_empty() && columns.is_empty() {
+        return None;
+    }
+    let of_rows = rows
+        .into_iter()
+        .map(|(table, names)| format!("{} ({})", counted(table, names.len()), few(&names)));
+    let of_columns = columns.into_iter().map(|((table, column), names)| {
+        format!("{column} of {} ({})", counted(table, names.len()), few(&names))
+    });
+    let said: Vec<String> = of_rows.chain(of_columns).collect();
+    let message = format!(
+        "left as they are, because a project cannot say them: {}",
+        said.join(", ")
+    );
+    Some(hazard(codes::LEFT_ALONE, Severity::Info, None, message))
+}
+
+fn is_default(table: &shardwright_rules::tables::Table, column: &str, row: &Row) -> bool {
+    let default = table.column(column).and_then(|column| column.default);
+    let default = default.map_or("", |default| default.trim_matches('\''));
+    match row.facts.get(column) {
+        None => true,
+        Some(serde_json::Value::String(text)) => text == default,
+        Some(value) => value.to_string() == default,
+    }
+}
+
+/// `2 users`
+fn counted(table: TableName, count: usize) -> String {
+    let definition = table.definition();
+    let nouns = if *definition == SERVERS {
+        ["server", "servers"]
+    } else if *definition == USERS {
+        ["user", "users"]
+    } else if *definition == QUERY_RULES {
+        ["query rule", "query rules"]
+    } else if *definition == FAST_ROUTING {
+        ["row of fast routing", "rows of fast routing"]
+    } else if count == 1 {
+        return format!("1 row of {table}");
+    } else {
+        return format!("{count} rows of {table}");
+    };
+    format!("{count} {}", nouns[usize::from(count != 1)])
+}
+
+/// A row of a table that is known.
+fn short(name: &RowName) -> String {
+    let part = |at: usize| name.key.get(at).map(ToString::to_string).unwrap_or_default();
+    if name.is_in(&SERVERS) {
+        let address = match part(2).as_str() {
+            "0" => part(1),
+            port => format!("{}:{port}", part(1)),
+        };
+        return format!("{address} in hostgroup {}", part(0));
+    }
+    if name.is_in(&USERS) {
+        return part(0);
+    }
+    let parts: Vec<String> = name.key.iter().map(ToString::to_string).collect();
+    parts.join("/")
+}
+
+fn few(names: &[String]) -> String {
+    let mut shown = names.iter().take(FEW).cloned().collect::<Vec<_>>().join(", ");
+    if names.len() > FEW {
+        shown.push_str(&format!(" and {} more", names.len() - FEW));
+    }
+    shown
+}
