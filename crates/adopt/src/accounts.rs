@@ -2,10 +2,12 @@
 
 use std::collections::BTreeMap;
 
+use shardwright_rules::is_login;
 use shardwright_secrets::Secret;
 use shardwright_targets::ServerAccount;
 use shardwright_topology::is_name;
 
+use crate::names::{self, Names};
 use crate::yaml::{Field, Yaml};
 
 /// Accounts that belong to servers and to those who run them.
@@ -87,8 +89,8 @@ fn user(name: &str, accounts: &[&ServerAccount], checks: Checks, is_wanted: bool
     if !is_wanted {
         return Err("it is not asked for".to_owned());
     }
-    if !is_name(name) {
-        return Err("names of the language are letters, digits, `_` and `-`".to_owned());
+    if !is_login(name) {
+        return Err("its name does not stand on one line".to_owned());
     }
     let open = accounts
         .iter()
@@ -148,20 +150,57 @@ fn on_one_line(hash: &Secret) -> Secret {
     Secret::new(std::iter::once("0x".to_owned()).chain(digits).collect())
 }
 
-/// Where the secret of a user is kept.
+/// A user of a file that is written for accounts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct WrittenUser {
+    /// Its name in the files of the project.
+    pub name: String,
+    /// The account that it logs in with.
+    pub login: String,
+}
+
+impl WrittenUser {
+    /// Users for accounts, by the names of the accounts. `taken`: whether the project has another user of a name.
+    pub fn all<'a>(accounts: impl Iterator<Item = &'a str>, taken: impl Fn(&str) -> bool) -> Vec<Self> {
+        let mut names = Names::default();
+        let (named, others): (Vec<&str>, Vec<&str>) = accounts.partition(|login| is_name(login) && !taken(login));
+        let mut users: Vec<Self> = Vec::new();
+        for login in named.into_iter().chain(others) {
+            let mut name = names.take(&names::user(login));
+            while taken(&name) {
+                name = names.take(&names::user(login));
+            }
+            users.push(Self {
+                name,
+                login: login.to_owned(),
+            });
+        }
+        users.sort_by(|a, b| a.login.cmp(&b.login));
+        users
+    }
+
+    /// Where its secret is kept.
+    pub fn secret_path(&self) -> String {
+        secret_path(&self.name)
+    }
+}
+
+/// Where the secret of a user is kept, by its name in the files.
 pub fn secret_path(user: &str) -> String {
     crate::exact::secret_file(user)
 }
 
 /// The file of the users of a cluster.
-pub fn users_file<'u>(cluster: &str, users: impl Iterator<Item = &'u str>) -> String {
-    let user = |name: &'u str| {
-        let password = Yaml::map([("file", Some(Yaml::text(secret_path(name))))]);
+pub fn users_file<'u>(cluster: &str, users: impl Iterator<Item = &'u WrittenUser>) -> String {
+    let user = |user: &WrittenUser| {
+        let password = Yaml::map([("file", Some(Yaml::text(user.secret_path())))]);
+        let login = (user.login != user.name).then(|| Yaml::text(&user.login));
         let fields = [
+            ("login", login),
             ("password", Some(password)),
             ("cluster", Some(Yaml::text(cluster))),
         ];
-        Field::new(name, Yaml::map(fields))
+        Field::new(&user.name, Yaml::map(fields))
     };
     let users = Field::new("users", Yaml::Block(users.map(user).collect()));
     format!(
@@ -211,6 +250,7 @@ mod tests {
             account("ed", "%", "ed25519", "x"),
             account("open", "%", NATIVE, ""),
             account("a.b", "%", NATIVE, HASH),
+            account("a\nb", "%", NATIVE, HASH),
             account("tmp", "%", NATIVE, HASH),
             account("root", "%", NATIVE, HASH),
             account("", "%", NATIVE, ""),
@@ -219,7 +259,7 @@ mod tests {
         ];
         let sorted = accounts(&all, Checks::ProxySql, |name| name != "tmp");
         let users: Vec<&str> = sorted.users.keys().map(String::as_str).collect();
-        assert_eq!(users, ["app", "breaks", "mixed", "modern"]);
+        assert_eq!(users, ["a.b", "app", "breaks", "mixed", "modern"]);
         assert_eq!(sorted.users["modern"].expose(), "$A$005$abc");
         assert_eq!(sorted.users["breaks"].expose(), "0x24412430303524610A62");
         assert!(sorted.need_sha2());
@@ -243,13 +283,16 @@ mod tests {
 
     #[test]
     fn the_file_names_secrets_and_holds_none() {
-        insta::assert_snapshot!(users_file("pay", ["app", "batch"].into_iter()), @r"
+        let users = WrittenUser::all(["app", "batch", "svc.api@eu", "svc-api-eu"].into_iter(), |name| name == "batch");
+        insta::assert_snapshot!(users_file("pay", users.iter()), @r"
         # The accounts of pay, written by `shardwright sync-users pay`. The next run replaces this file.
         version: 1
 
         users:
           app: {password: {file: secrets/app}, cluster: pay}
-          batch: {password: {file: secrets/batch}, cluster: pay}
+          batch-2: {login: batch, password: {file: secrets/batch-2}, cluster: pay}
+          svc-api-eu: {password: {file: secrets/svc-api-eu}, cluster: pay}
+          svc-api-eu-2: {login: svc.api@eu, password: {file: secrets/svc-api-eu-2}, cluster: pay}
         ");
     }
 }

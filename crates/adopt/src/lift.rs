@@ -12,6 +12,7 @@ mod keyed;
 mod matches;
 mod policies;
 mod reasons;
+mod remarks;
 mod routes;
 mod timeouts;
 
@@ -112,6 +113,7 @@ pub(crate) enum Part {
 /// Lifts what can be proved equal to a configuration, which is the source or the project of all its rules as they are; gives the
 /// project in which it is.
 pub(crate) fn lift(source: &Configuration, draft: &mut Draft, built: &mut Built) -> Lifted {
+    let comments = remarks::comments(draft);
     let attempts = (MOST_COMPILED / draft.rules.len().max(1)).clamp(LEAST_ATTEMPTS, MOST_ATTEMPTS);
     let mut lifting = Lifting {
         source,
@@ -137,6 +139,7 @@ pub(crate) fn lift(source: &Configuration, draft: &mut Draft, built: &mut Built)
     }
     lifting.fast_routing();
     lifting.say_why();
+    lifting.keep_comments(&comments);
     lifting.lifted
 }
 
@@ -196,6 +199,18 @@ impl Lifting<'_> {
                 Ok(()) => last = middle,
                 Err(_) => first = middle,
             }
+        }
+    }
+
+    /// Keeps the comments of the rules that were lifted, which say nothing of where statements go.
+    fn keep_comments(&mut self, comments: &BTreeMap<u32, String>) {
+        let mut commented = self.draft.clone();
+        if !remarks::keep(&mut commented, &self.lifted.lifts, comments) {
+            return;
+        }
+        if let Ok(built) = build(&commented) {
+            *self.draft = commented;
+            *self.built = built;
         }
     }
 

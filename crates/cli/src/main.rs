@@ -10,6 +10,7 @@ mod commit;
 mod error;
 mod exit;
 mod files;
+mod former_rules;
 mod live;
 mod logging;
 mod lsp;

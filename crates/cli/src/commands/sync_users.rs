@@ -2,11 +2,12 @@
 
 mod written;
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::Duration;
 
 use serde_json::json;
-use shardwright_adopt::accounts::{Accounts, Checks, accounts};
+use shardwright_adopt::accounts::{Accounts, Checks, WrittenUser, accounts};
 use shardwright_rules::{Address, NamePattern, SecretReference};
 use shardwright_secrets::{Access, resolve};
 use shardwright_targets::{Server, ServerAddress};
@@ -32,10 +33,19 @@ pub(crate) fn run(args: &SyncUsers, global: &Global, ui: &Ui) -> Result<Exit, Co
     })?;
     let written = Written::new(&global.directory, &args.cluster);
     let mut sorted = read(args, &opened, cluster)?;
-    leave_out_others(&opened, written.path(), &mut sorted);
-    let changes = written.changes(&sorted.users)?;
+    let others = leave_out_others(&opened, written.path(), &mut sorted);
+    let logins = sorted.users.keys().map(String::as_str);
+    let users = WrittenUser::all(logins, |name| others.contains(name));
+    let users: Vec<_> = users
+        .into_iter()
+        .filter_map(|user| {
+            let hash = sorted.users.get(&user.login)?;
+            Some((user, hash))
+        })
+        .collect();
+    let changes = written.changes(&users)?;
     if !args.check {
-        written.write(&args.cluster, &sorted.users)?;
+        written.write(&args.cluster, &users)?;
     }
     tell(args, &sorted, &changes, written.path(), ui)?;
     if let Some(missing) = missing_method(&opened, &sorted) {
@@ -120,8 +130,9 @@ fn server_of<'c>(args: &SyncUsers, cluster: &'c model::Cluster) -> Result<&'c mo
     })
 }
 
-/// Users that the project has in other files stay as they are.
-fn leave_out_others(opened: &Opened, path: &str, sorted: &mut Accounts) {
+/// Users that the project has in other files stay as they are. Gives their names.
+fn leave_out_others(opened: &Opened, path: &str, sorted: &mut Accounts) -> BTreeSet<String> {
+    let mut others = BTreeSet::new();
     for user in &opened.project.topology.users {
         let Some(place) = opened.placed_at(&Address::new(format!("users.{}", user.name))) else {
             continue;
@@ -129,11 +140,16 @@ fn leave_out_others(opened: &Opened, path: &str, sorted: &mut Accounts) {
         let is_ours = place
             .rsplit_once(':')
             .is_some_and(|(file, _)| file.ends_with(path));
-        if !is_ours && sorted.users.remove(&*user.name).is_some() {
+        if is_ours {
+            continue;
+        }
+        others.insert(user.name.to_string());
+        if sorted.users.remove(&*user.login).is_some() {
             let why = format!("the project has it at {place}");
-            sorted.left_out.insert(user.name.to_string(), why);
+            sorted.left_out.insert(user.login.to_string(), why);
         }
     }
+    others
 }
 
 fn tell(

@@ -2,17 +2,22 @@
 
 use shardwright_compiler::tree;
 use shardwright_diagnostics::did_you_mean;
-use shardwright_rules::{Body, Rule};
+use shardwright_rules::{Address, Body, Rule};
 
 use super::Asked;
 use super::page::{Line, Page};
 use crate::error::CommandError;
+use crate::former_rules;
+
+/// Numbers of an object's rules that are shown.
+const MOST_RULES: usize = 8;
 
 pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Page, CommandError> {
     let rules = &asked.built.configuration.graph.rules;
     let wanted: Option<u32> = number.parse().ok();
     let Some(rule) = rules.iter().find(|rule| Some(rule.id) == wanted) else {
-        return Err(unknown(number, rules));
+        let former = wanted.and_then(|number| former(asked, number));
+        return former.ok_or_else(|| unknown(number, rules));
     };
     let compiled = &asked.built.compiled;
     let chain: Vec<&Rule> = rules
@@ -47,6 +52,29 @@ pub(super) fn find(asked: &Asked<'_>, number: &str) -> Result<Page, CommandError
         .group("what it does", [Line::text(tree::describe(compiled, rule))])
         .group("statements come from", into)
         .group("then evaluated in", on))
+}
+
+/// A rule that was there when the project was imported, and is an object now.
+fn former(asked: &Asked<'_>, number: u32) -> Option<Page> {
+    let objects = former_rules::objects(&asked.built.compiled.lock, number);
+    if objects.is_empty() {
+        return None;
+    }
+    let compiled = &asked.built.compiled;
+    let rules = |address: &Address| match compiled.explain(address.as_str()) {
+        Some(found) if !found.rules.is_empty() => {
+            let ids = found.rules.iter().map(|rule| rule.id.to_string()).take(MOST_RULES);
+            format!("{address}: rules {}", ids.collect::<Vec<_>>().join(", "))
+        }
+        Some(_) => address.to_string(),
+        None => format!("{address}, which the project does not have any more"),
+    };
+    let lines = objects.into_iter().map(|address| {
+        let address = Address::new(address);
+        Line::at(asked.opened, &address, rules(&address))
+    });
+    let about = "the number that it had where the project was imported from";
+    Some(Page::new(format!("rule {number}"), about).group("what it became", lines))
 }
 
 fn chain_name(asked: &Asked<'_>, flag: u32) -> String {

@@ -9,6 +9,7 @@ use shardwright_adopt::Adopted;
 
 use crate::error::CommandError;
 use crate::files::GIT_ATTRIBUTES;
+use crate::former_rules;
 use crate::ownership;
 
 /// Modes of secrets and of their directory.
@@ -27,6 +28,11 @@ pub(super) fn write(adopted: &Adopted, directory: &Path) -> Result<Vec<String>, 
     let built = &adopted.built;
     let mut lock = built.compiled.lock.clone();
     ownership::remember(&built.project.file, built.configuration(), &mut lock);
+    for lift in &adopted.lifted.lifts {
+        lift.rules
+            .iter()
+            .for_each(|rule| former_rules::remember(&mut lock, *rule, &lift.address));
+    }
     let lock = lock.to_string();
     let mut files = Vec::new();
     let mut add = |path: &str, bytes, is_private| {

@@ -1,11 +1,11 @@
 //! The file of synchronised users, and their secrets, which only their owner can read.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::fs;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
-use shardwright_adopt::accounts::{secret_path, users_file};
+use shardwright_adopt::accounts::{WrittenUser, users_file};
 use shardwright_secrets::Secret;
 
 use crate::error::CommandError;
@@ -32,6 +32,13 @@ const ADDED: &str = "added";
 const CHANGED: &str = "another password";
 const GONE: &str = "gone";
 
+/// Users with the hashes of their passwords.
+pub(super) type Users<'a> = [(WrittenUser, &'a Secret)];
+
+fn has(users: &Users<'_>, name: &str) -> bool {
+    users.iter().any(|(user, _)| user.name == name)
+}
+
 /// What was written before, and where.
 pub(super) struct Written {
     directory: PathBuf,
@@ -52,36 +59,36 @@ impl Written {
     }
 
     /// What is different from what was written before.
-    pub(super) fn changes(&self, users: &BTreeMap<String, Secret>) -> Result<Vec<Change>, CommandError> {
+    pub(super) fn changes(&self, users: &Users<'_>) -> Result<Vec<Change>, CommandError> {
         let before = self.names()?;
         let mut changes = Vec::new();
-        for (name, hash) in users {
-            let what = match (before.contains(name), self.secret(name)?) {
+        for (user, hash) in users {
+            let what = match (before.contains(&user.name), self.secret(user)?) {
                 (false, _) => ADDED,
                 (true, Some(held)) if held.expose() == hash.expose() => continue,
                 (true, _) => CHANGED,
             };
             changes.push(Change {
-                user: name.clone(),
+                user: user.login.clone(),
                 what,
             });
         }
-        let gone = before.into_iter().filter(|name| !users.contains_key(name));
+        let gone = before.into_iter().filter(|name| !has(users, name));
         changes.extend(gone.map(|user| Change { user, what: GONE }));
         Ok(changes)
     }
 
     /// Writes all of it. Secrets of users who have gone are removed.
-    pub(super) fn write(&self, cluster: &str, users: &BTreeMap<String, Secret>) -> Result<(), CommandError> {
-        let gone = self.names()?.into_iter().filter(|name| !users.contains_key(name));
+    pub(super) fn write(&self, cluster: &str, users: &Users<'_>) -> Result<(), CommandError> {
+        let gone = self.names()?.into_iter().filter(|name| !has(users, name));
         let gone: Vec<String> = gone.collect();
-        for (name, hash) in users {
-            keep_secret(&self.directory.join(secret_path(name)), hash.expose().as_bytes())?;
+        for (user, hash) in users {
+            keep_secret(&self.directory.join(user.secret_path()), hash.expose().as_bytes())?;
         }
         if !users.is_empty() {
             keep_secret(&self.directory.join("secrets/.gitignore"), b"*\n")?;
         }
-        let text = users_file(cluster, users.keys().map(String::as_str));
+        let text = users_file(cluster, users.iter().map(|(user, _)| user));
         let path = self.directory.join(&self.path);
         if let Some(parent) = path.parent() {
             fs::create_dir_all(parent).map_err(|error| failed(parent, &error))?;
@@ -90,7 +97,7 @@ impl Written {
             replace_file(&path, text.as_bytes())?;
         }
         for name in gone {
-            let path = self.directory.join(secret_path(&name));
+            let path = self.directory.join(shardwright_adopt::accounts::secret_path(&name));
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(&path, &error)),
                 _ => {}
@@ -112,8 +119,8 @@ impl Written {
         Ok(names.collect())
     }
 
-    fn secret(&self, user: &str) -> Result<Option<Secret>, CommandError> {
-        let path = self.directory.join(secret_path(user));
+    fn secret(&self, user: &WrittenUser) -> Result<Option<Secret>, CommandError> {
+        let path = self.directory.join(user.secret_path());
         match fs::read_to_string(&path) {
             Ok(text) => Ok(Some(Secret::new(text))),
             Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
