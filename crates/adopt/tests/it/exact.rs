@@ -11,7 +11,7 @@ INSERT INTO mysql_servers (hostgroup_id, hostname, port, weight, max_connections
 INSERT INTO mysql_replication_hostgroups (writer_hostgroup, reader_hostgroup, comment) VALUES (10, 20, 'shop (prod)');
 INSERT INTO mysql_users (username, password, default_hostgroup, default_schema, max_connections, transaction_persistent)
   VALUES ('app', '*2470C0C06DEE42FD1618BB99005ADCA2EC9D1E19', 10, 'shop', 2000, 1), ('report', 'plain', 20, NULL, 10000, 0),
-  ('app.old', 'x', 10, NULL, 10000, 1);
+  ('app.old', 'long-ago', 10, NULL, 10000, 1);
 INSERT INTO mysql_query_rules (rule_id, active, username, flagIN, match_digest, match_pattern, negate_match_pattern,
   re_modifiers, flagOUT, replace_pattern, destination_hostgroup, cache_ttl, error_msg, OK_msg, apply, attributes, comment)
 VALUES
@@ -44,7 +44,7 @@ fn a_rule_set_is_written_so_that_the_same_rows_are_compiled() {
     let paths: Vec<&str> = adopted.secrets.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(
         paths,
-        ["secrets/app", "secrets/report", "secrets/monitor.account"]
+        ["secrets/app", "secrets/app-old", "secrets/report", "secrets/monitor.account"]
     );
     let inactive: Vec<u32> = adopted.inactive.iter().map(|(id, _)| *id).collect();
     assert_eq!(inactive, [5]);

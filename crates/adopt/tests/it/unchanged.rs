@@ -15,7 +15,7 @@ use shardwright_import::{Language, read};
 use shardwright_rules::EngineId;
 use shardwright_secrets::Secret;
 use shardwright_targets::emit::{Ownership, Table};
-use shardwright_targets::proxysql::{AdminSession, Layer, Live};
+use shardwright_targets::proxysql::{AdminSession, Live};
 use shardwright_targets::{AdminAddress, ProxySqlTarget, Timeouts, live_tables};
 use shardwright_testkit::AdminPort;
 
@@ -92,7 +92,7 @@ fn first_plan(port: &AdminPort, base: &Path) -> Result<Vec<String>, String> {
         ProxySqlTarget::new("px", engine, address.clone(), "admin", password.clone(), base.to_owned());
     target.manage(Some("shop".to_owned()), Ownership::default());
     let mut session = AdminSession::open(&address, "admin", &password, Timeouts::default()).unwrap();
-    let live = Live::of(&mut session, &Ownership::default(), Layer::Memory).unwrap();
+    let live = Live::read(&mut session, &Ownership::default()).unwrap();
     let differing = target
         .differing(&live, adopted.built.configuration())
         .map_err(|error| error.to_string())?;
@@ -112,8 +112,11 @@ fn the_first_plan_after_an_exact_import_is_empty() {
         for table in Table::ALL {
             port.run([format!("DELETE FROM {}", table.name())]).unwrap();
         }
-        if let Err(error) = port.run(&state.statements) { writeln!(failures, "{:?} {}\n    refused {error:?}", state.ids, state.statements.join("; ")).unwrap(); continue; }
-        port.run(LOADS).unwrap();
+        let load = LOADS.iter().map(|load| (*load).to_owned());
+        if let Err(error) = port.run(state.statements.iter().cloned().chain(load)) {
+            writeln!(failures, "{:?} {}\n    refused {error:?}", state.ids, state.statements.join("; ")).unwrap();
+            continue;
+        }
         let told = match first_plan(&port, base.path()) {
             Ok(changes) if changes.is_empty() => continue,
             Ok(changes) => changes.join("; "),

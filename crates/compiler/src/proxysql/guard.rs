@@ -30,6 +30,10 @@ pub(super) fn annotation_guards(chains: &mut Chains, program: &Program) -> Vec<D
             ),
         ),
     ];
+    if program.users.is_empty() {
+        // There is nobody whose statements they would be about.
+        return Vec::new();
+    }
     let everyone = program.users.iter().all(|user| !user.annotations_allowed);
     let mut rules = Vec::new();
     for (name, rule, refused) in guards {

@@ -1,35 +1,80 @@
 //! Values that are written differently and that the engine reads as one.
 
-use serde_json::Value;
-use shardwright_rules::Modifiers;
-use shardwright_rules::tables::{Column, QUERY_RULES, Table, read_digest};
+use serde_json::{Value, json};
+use shardwright_plan::Facts;
+use shardwright_rules::tables::{
+    Column, GALERA_HOSTGROUPS, GROUP_REPLICATION_HOSTGROUPS, QUERY_RULES, Table, digest_text, read_digest,
+};
+use shardwright_rules::{Modifiers, Words, left_columns};
 
-use super::row::Row;
+use super::row::{Row, RowName};
 
-/// Conditions of rules that an empty text does not make.
-const NO_CONDITION: [&str; 4] = ["username", "schemaname", "client_addr", "proxy_addr"];
+/// Texts that are the same as none: conditions of rules, default schemas, remarks.
+const EMPTY_IS_NONE: [&str; 6] = [
+    "username",
+    "schemaname",
+    "client_addr",
+    "proxy_addr",
+    "default_schema",
+    "comment",
+];
 
 /// Whether the engine makes no difference between what two rows of a table have in a column.
 pub(super) fn alike(table: &Table, column: &Column, one: &Row, other: &Row) -> bool {
-    let values = [one, other].map(|row| row.facts.get(column.name));
-    if values[0] == values[1] {
-        return true;
+    let is_same = one.facts.get(column.name) == other.facts.get(column.name);
+    is_same || read(table, column, one) == read(table, column, other)
+}
+
+/// Whether a live row has a value in a column that no project can say, so that it stays: a server or a user that is allowed no
+/// connection, a server that was saved while it was shunned, what a group of servers has none but one word for.
+pub(super) fn is_unsaid(table: &Table, column: &Column, live: &Row, wanted: &Row) -> bool {
+    let number = |row: &Row| row.number(column.name);
+    let is_group = [&GALERA_HOSTGROUPS, &GROUP_REPLICATION_HOSTGROUPS].contains(&table);
+    match column.name {
+        "max_connections" => number(live) == Some(0),
+        "status" => {
+            let is = |row: &Row, status: &str| row.text("status").eq_ignore_ascii_case(status);
+            is(live, "SHUNNED") && is(wanted, "ONLINE")
+        }
+        // Both are the word `never`.
+        "writer_is_also_reader" if is_group => number(live) != Some(1) && number(wanted) != Some(1),
+        "max_transactions_behind" if is_group => number(live) == Some(0),
+        _ => false,
     }
+}
+
+/// What of a row counts, as the engine reads it: the same for two rows that differ in nothing that a project could say. A row
+/// that a node got from another node of a ProxySQL Cluster is written otherwise, and is the same.
+pub(super) fn read_facts(name: &RowName, facts: &Facts) -> Facts {
+    let table = name.table.definition();
+    let left = left_columns(table);
+    let row = Row {
+        facts: facts.clone(),
+        secret: None,
+    };
+    let columns = table.columns.iter().filter(|column| !left.contains(&column.name));
+    let facts = columns.filter_map(|column| Some((column.name.to_owned(), read(table, column, &row)?)));
+    facts.collect()
+}
+
+/// What the engine reads in a column; none for nothing.
+fn read(table: &Table, column: &Column, row: &Row) -> Option<Value> {
     let is_rule = *table == QUERY_RULES;
     if column.is_number() {
         // A negative number is none, where there may be none.
-        let read = |row: &Row| row.number(column.name).filter(|number| !column.is_nullable || *number >= 0);
-        return read(one) == read(other);
+        let number = row.number(column.name);
+        return number
+            .filter(|number| !column.is_nullable || *number >= 0)
+            .map(Value::from);
     }
-    let texts = [one, other].map(|row| row.text(column.name));
+    let text = row.text(column.name);
     match column.name {
-        "default_schema" => texts[0].is_empty() && texts[1].is_empty(),
-        "status" | "check_type" => texts[0].eq_ignore_ascii_case(texts[1]),
-        name if is_rule && NO_CONDITION.contains(&name) => texts[0].is_empty() && texts[1].is_empty(),
-        "re_modifiers" => Modifiers::read(texts[0]) == Modifiers::read(texts[1]),
-        "digest" if is_rule => condition(texts[0]) == condition(texts[1]),
-        "attributes" if is_rule => flag_outs(texts[0]) == flag_outs(texts[1]),
-        _ => false,
+        name if EMPTY_IS_NONE.contains(&name) && text.is_empty() => None,
+        "status" | "check_type" => Some(json!(text.to_ascii_uppercase())),
+        "re_modifiers" => Some(json!(Modifiers::read(text).word())),
+        "digest" if is_rule => condition(text).map(|digest| json!(digest_text(digest))),
+        "attributes" if is_rule => Some(json!(flag_outs(text))),
+        name => row.facts.get(name).cloned(),
     }
 }
 
@@ -55,8 +100,6 @@ fn flag_outs(text: &str) -> Vec<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use serde_json::json;
-    use shardwright_plan::Facts;
     use shardwright_rules::tables::{SERVERS, USERS};
 
     use super::*;

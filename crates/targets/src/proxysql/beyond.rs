@@ -5,10 +5,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_plan::{Hazard, Severity};
 use shardwright_rules::tables::{
-    FAST_ROUTING, FIREWALL_RULES, FIREWALL_USERS, QUERY_RULES, SERVERS, USERS, is_client_addr,
+    Column, FAST_ROUTING, FIREWALL_RULES, FIREWALL_USERS, QUERY_RULES, SERVERS, USERS, is_client_addr,
 };
 use shardwright_rules::{RefusingHostgroup, is_login, left_columns};
 
+use super::alike::{alike, is_unsaid};
 use super::changes::named_by;
 use super::hazards::{codes, hazard};
 use super::layers::JOINS;
@@ -34,6 +35,8 @@ pub(super) struct Beyond {
     of_readers: BTreeSet<i64>,
     /// The users that a project can have, by the names that they log in with.
     users: BTreeSet<String>,
+    /// Those of them that are in two rows.
+    in_two_rows: BTreeSet<String>,
 }
 
 impl Beyond {
@@ -65,6 +68,7 @@ impl Beyond {
         let users = users.filter(|row| is_user(row, &of_clusters));
         Self {
             users: users.map(|row| row.text("username").to_owned()).collect(),
+            in_two_rows: in_two_rows(live).into_iter().map(str::to_owned).collect(),
             of_clusters,
             with_servers,
             of_readers: replication
@@ -85,7 +89,10 @@ impl Beyond {
         if name.is_in(&SERVERS) {
             !has_port(row)
         } else if name.is_in(&USERS) {
+            // The row by which servers know a user goes with the one by which it logs in.
+            let user = row.text("username");
             !is_user(row, &self.of_clusters)
+                && !(self.in_two_rows.contains(user) && self.users.contains(user))
         } else if name.is_in(&FIREWALL_USERS) || name.is_in(&FIREWALL_RULES) {
             !row.text("client_address").is_empty() || !self.users.contains(row.text("username"))
         } else if JOINS.iter().any(|table| name.is_in(table)) {
@@ -100,6 +107,26 @@ impl Beyond {
 /// Whether a row is loaded, as far as its switch says; tables without one are.
 pub(super) fn is_active(row: &Row) -> bool {
     row.number("active").is_none_or(|active| active == 1)
+}
+
+/// The users that are in two rows which say the same: one by which clients log in, and one for servers. `SAVE MYSQL USERS FROM
+/// RUNTIME` writes them so, and so does a ProxySQL Cluster (2.7.1).
+pub(super) fn in_two_rows(live: &Live) -> BTreeSet<&str> {
+    let mut sides: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
+    for (_, found) in live.of_table(TableName::of(&USERS)) {
+        sides.entry(found.row.text("username")).or_default().push(&found.row);
+    }
+    let bare = |row: &Row| {
+        let mut row = row.clone();
+        row.facts.shift_remove("frontend");
+        row.facts.shift_remove("backend");
+        row
+    };
+    let alike = sides.into_iter().filter(|(_, rows)| match rows.as_slice() {
+        [one, other] => bare(one) == bare(other),
+        _ => false,
+    });
+    alike.map(|(user, _)| user).collect()
 }
 
 /// Whether a project can have a user: clients log in with a name of one line, and its statements go to a cluster.
@@ -133,26 +160,33 @@ pub(super) fn is_dropped(name: &RowName, row: &Row, of_readers: &BTreeSet<i64>) 
     name.is_in(&USERS) && row.number("default_hostgroup").is_some_and(|id| id < 0)
 }
 
-/// What stays as it is because no project can say it, in one line; `None`: there is nothing.
-pub(super) fn left_alone(live: &Live, wanted: &Wanted) -> Option<Hazard> {
+/// What stays as it is because no project can say it, or the monitor makes it (`monitored`), in one line; `None`: there is
+/// nothing.
+pub(super) fn left_alone(live: &Live, wanted: &Wanted, monitored: &[RowName]) -> Option<Hazard> {
     let beyond = Beyond::of(live);
     let mut rows: BTreeMap<TableName, Vec<String>> = BTreeMap::new();
     let mut columns: BTreeMap<(TableName, &str), Vec<String>> = BTreeMap::new();
     for (name, found) in live.rows().filter(|(_, found)| found.is_ours) {
-        if !wanted.rows.contains_key(name) {
+        let Some(wish) = wanted.rows.get(name) else {
             if beyond.row(name, &found.row) {
                 rows.entry(name.table).or_default().push(short(name));
             }
             continue;
-        }
-        let definition = name.table.definition();
-        for column in left_columns(definition) {
-            if !is_default(definition, column, &found.row) {
-                columns.entry((name.table, column)).or_default().push(short(name));
+        };
+        let table = name.table.definition();
+        let left = left_columns(table);
+        for column in table.columns {
+            let is_left = left.contains(&column.name) && !is_default(column, &found.row);
+            let is_unsaid = || {
+                let (live, wanted) = (&found.row, &wish.row);
+                is_unsaid(table, column, live, wanted) && !alike(table, column, live, wanted)
+            };
+            if is_left || is_unsaid() {
+                columns.entry((name.table, column.name)).or_default().push(short(name));
             }
         }
     }
-    if rows.is_empty() && columns.is_empty() {
+    if rows.is_empty() && columns.is_empty() && monitored.is_empty() {
         return None;
     }
     let of_rows = rows
@@ -161,18 +195,20 @@ pub(super) fn left_alone(live: &Live, wanted: &Wanted) -> Option<Hazard> {
     let of_columns = columns.into_iter().map(|((table, column), names)| {
         format!("{column} of {} ({})", counted(table, names.len()), few(&names))
     });
-    let said: Vec<String> = of_rows.chain(of_columns).collect();
-    let message = format!(
-        "left as they are, because a project cannot say them: {}",
-        said.join(", ")
-    );
+    let of_monitor = (!monitored.is_empty()).then(|| {
+        let names: Vec<String> = monitored.iter().map(short).collect();
+        let servers = counted(TableName::of(&SERVERS), names.len());
+        format!("{servers} that the monitor adds or moves ({})", few(&names))
+    });
+    let said: Vec<String> = of_rows.chain(of_columns).chain(of_monitor).collect();
+    let message = format!("left as they are: {}", said.join(", "));
     Some(hazard(codes::LEFT_ALONE, Severity::Info, None, message))
 }
 
-fn is_default(table: &shardwright_rules::tables::Table, column: &str, row: &Row) -> bool {
-    let default = table.column(column).and_then(|column| column.default);
-    let default = default.map_or("", |default| default.trim_matches('\''));
-    match row.facts.get(column) {
+fn is_default(column: &Column, row: &Row) -> bool {
+    // Whether servers know a user is told of the users whom they do not.
+    let default = column.default.map_or("", |default| default.trim_matches('\''));
+    match row.facts.get(column.name) {
         None => true,
         Some(serde_json::Value::String(text)) => text == default,
         Some(value) => value.to_string() == default,

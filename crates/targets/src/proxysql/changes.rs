@@ -6,7 +6,7 @@ use shardwright_plan::ObjectKind;
 use shardwright_rules::tables::{Column, QUERY_RULES};
 use shardwright_rules::{Address, left_columns};
 
-use super::alike::alike;
+use super::alike::{alike, is_unsaid};
 use super::beyond::Beyond;
 use super::change::{Aside, Change};
 use super::live::Live;
@@ -63,7 +63,11 @@ fn in_place_of(name: &RowName, old: &Row, new: &Row) -> Row {
     let left = left_columns(table);
     let keeps = |column: &Column| match column.name {
         "comment" => is_remark(old) && !name.is_in(&QUERY_RULES) && !old.text("comment").is_empty(),
-        column_name => left.contains(&column_name) || alike(table, column, old, new),
+        column_name => {
+            left.contains(&column_name)
+                || alike(table, column, old, new)
+                || is_unsaid(table, column, old, new)
+        }
     };
     let row = merged(name, old, new, keeps);
     match is_remark(old) && with_remark(name, old, &row) == *old {

@@ -131,7 +131,11 @@ fn unresolved(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
             None => (Severity::Error, "the user cannot be added without it"),
         };
         let message = format!("the password cannot be found: {reason}; {what}");
-        hazards.push(hazard(codes::UNRESOLVED, severity, Some(&wish.address), message));
+        let unresolved = hazard(codes::UNRESOLVED, severity, Some(&wish.address), message);
+        // A user can be in two rows.
+        if hazards.last() != Some(&unresolved) {
+            hazards.push(unresolved);
+        }
     }
     hazards
 }

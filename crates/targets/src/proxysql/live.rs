@@ -9,6 +9,8 @@ use shardwright_rules::PLACEHOLDER_PASSWORD;
 use shardwright_rules::tables::GLOBAL_VARIABLES;
 use shardwright_secrets::Secret;
 
+use super::alike::read_facts;
+use super::beyond::Beyond;
 use super::change::{Aside, Change};
 use super::digest::{sha256_hex, sorted};
 use super::left::Left;
@@ -247,7 +249,7 @@ impl Live {
     pub(super) fn fingerprint(&self, ownership: &Ownership) -> String {
         let said: Vec<(String, Value)> = self
             .told(ownership)
-            .map(|(name, facts)| (name.to_string(), sorted(facts)))
+            .map(|(name, facts)| (name.to_string(), sorted(&read_facts(&name, facts))))
             .collect();
         let bytes = serde_json::to_vec(&said).expect("texts and numbers are JSON");
         sha256_hex(&bytes)
@@ -258,9 +260,10 @@ impl Live {
         Left::of(self.told(ownership))
     }
 
-    /// The rows that are ours, and the variables that were ever written.
+    /// The rows that are ours and that a project can say, and the variables that were ever written.
     fn told<'a>(&'a self, ownership: &'a Ownership) -> impl Iterator<Item = (RowName, &'a Facts)> {
-        let ours = self.rows.iter().filter(|(_, found)| found.is_ours);
+        let beyond = Beyond::of(self);
+        let ours = self.rows.iter().filter(move |(name, found)| found.is_ours && !beyond.row(name, &found.row));
         let rows = ours.map(|(name, found)| (name.clone(), &found.row.facts));
         let variables = ownership.resets.keys().filter_map(|variable| {
             let name = RowName::variable(variable);

@@ -23,6 +23,7 @@ mod left;
 mod live;
 mod mark;
 mod module;
+mod monitored;
 mod others;
 mod passwords;
 mod peers;

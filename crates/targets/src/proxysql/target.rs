@@ -18,6 +18,7 @@ use super::journal::{Identity, Journal, JournalError, unfinished};
 use super::live::Live;
 use super::mark::{Applied, Lease, Mark};
 use super::module::Module;
+use super::monitored::leave;
 use super::others::of_others;
 use super::placement::{Mover, Placements};
 use super::row::RowName;
@@ -82,6 +83,8 @@ pub enum Routing {
 pub(super) struct Prepared {
     pub(super) wanted: Wanted,
     pub(super) changes: Vec<Change>,
+    /// Rows that the monitor makes.
+    pub(super) monitored: Vec<RowName>,
 }
 
 impl ProxySqlTarget {
@@ -351,7 +354,12 @@ impl ProxySqlTarget {
         let mut changes = changes(live, &wanted);
         let placements = Placements::of(desired);
         changes.retain(|change| placements.decided(change, live, &wanted) != Some(Mover::External));
-        Ok(Prepared { wanted, changes })
+        let monitored = leave(&mut changes, live, &wanted, desired);
+        Ok(Prepared {
+            wanted,
+            changes,
+            monitored,
+        })
     }
 
     /// The same with what becomes of rows that others have staged, and what is to be said of them.
@@ -366,7 +374,7 @@ impl ProxySqlTarget {
         };
         let failed = |error: SessionError| self.error(&error.to_string());
         let mut session = self.connect().map_err(failed)?;
-        let Prepared { wanted, changes } = &mut prepared;
+        let Prepared { wanted, changes, .. } = &mut prepared;
         let told = take_in(&mut session, &self.ownership, live, wanted, changes, mode).map_err(failed)?;
         Ok((prepared, told))
     }
@@ -377,7 +385,7 @@ impl ProxySqlTarget {
         live: &Live,
         desired: &Configuration,
     ) -> Result<Difference, TargetError> {
-        let Prepared { wanted, changes } = self.prepare(live, desired)?;
+        let Prepared { wanted, changes, .. } = self.prepare(live, desired)?;
         Ok(difference(&changes, live, &wanted, desired))
     }
 
@@ -386,13 +394,17 @@ impl ProxySqlTarget {
         &self,
         live: &Live,
         desired: &Configuration,
-        Prepared { wanted, changes }: &Prepared,
+        Prepared {
+            wanted,
+            changes,
+            monitored,
+        }: &Prepared,
         of_staged: Vec<Hazard>,
     ) -> Result<Assessment, TargetError> {
         let (memory, live) = (live, &*live.loaded(changes));
         let mut hazards = of_rows(live, wanted, changes, &self.user);
         hazards.extend(of_staged);
-        hazards.extend(left_alone(live, wanted));
+        hazards.extend(left_alone(live, wanted, monitored));
         if self.ownership.report {
             hazards.extend(of_others(live, wanted, changes));
         }

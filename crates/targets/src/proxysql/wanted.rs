@@ -9,6 +9,7 @@ use shardwright_rules::tables::{Cell, FIREWALL_USERS, GLOBAL_VARIABLES, USERS};
 use shardwright_rules::{Address, Configuration, FIREWALL_MESSAGE, PLACEHOLDER_PASSWORD, SecretReference};
 use shardwright_secrets::{Access, Secret, resolve};
 
+use super::beyond::in_two_rows;
 use super::live::Live;
 use super::passwords::{DEFAULT_METHOD, is_stored, stored};
 use super::row::{Row, RowName, TableName};
@@ -95,30 +96,33 @@ impl Wanted {
             .iter()
             .filter_map(|user| Some((user.name.as_str(), user.password.as_ref()?)))
             .collect();
-        let sides = sides(live);
+        let sides = Sides::of(live);
         for row in rows {
             let table = TableName::of(row.table.definition());
-            let mut filled = whole(table, &row.columns);
-            if let Some(backend) = sides.get(filled.text("username")).filter(|_| row.table == Table::Users) {
-                filled.facts.insert("backend".to_owned(), (*backend).clone());
-            }
-            let reference = match table.secret_column(&filled.facts) {
-                Some(column) => {
-                    filled.facts.shift_remove(column);
-                    filled.secret = Some(Secret::new(String::new()));
-                    passwords.get(filled.text("username")).copied()
-                }
-                None => None,
+            let filled = whole(table, &row.columns);
+            let of_object = match row.table {
+                Table::Users => sides.rows(filled),
+                _ => vec![filled],
             };
-            let name = RowName::of(table, &filled.facts);
-            let mut wish = Wish::new(filled, row.address, false);
-            if let Some(reference) = reference {
-                let held = live.row(&name).and_then(|row| row.secret.as_ref());
-                wish.seek(reference, held, secrets, |secret| {
-                    stored(secret, method.as_deref())
-                });
+            for mut filled in of_object {
+                let reference = match table.secret_column(&filled.facts) {
+                    Some(column) => {
+                        filled.facts.shift_remove(column);
+                        filled.secret = Some(Secret::new(String::new()));
+                        passwords.get(filled.text("username")).copied()
+                    }
+                    None => None,
+                };
+                let name = RowName::of(table, &filled.facts);
+                let mut wish = Wish::new(filled, row.address.clone(), false);
+                if let Some(reference) = reference {
+                    let held = live.row(&name).and_then(|row| row.secret.as_ref());
+                    wish.seek(reference, held, secrets, |secret| {
+                        stored(secret, method.as_deref())
+                    });
+                }
+                wanted.rows.insert(name, wish);
             }
-            wanted.rows.insert(name, wish);
         }
         Ok(wanted)
     }
@@ -221,14 +225,46 @@ impl Wish {
     }
 }
 
-/// Whether servers know a user, by the users that clients log in as. No project says that, and it is a part of the key of a
-/// user's row: a user who is only for logging in stays one.
-fn sides(live: &Live) -> BTreeMap<&str, &Value> {
-    let rows = live.of_table(TableName::of(&USERS)).map(|(_, found)| &found.row);
-    let users = rows.filter(|row| row.number("frontend") == Some(1));
-    users
-        .filter_map(|row| Some((row.text("username"), row.facts.get("backend")?)))
-        .collect()
+/// The sides that users have: one by which clients log in, and one for servers. No project says that, and it is a part of the
+/// key of a row.
+struct Sides<'l> {
+    /// What `backend` is in the rows by which clients log in.
+    backends: BTreeMap<&'l str, &'l Value>,
+    /// The users with a row for each side.
+    in_two_rows: BTreeSet<&'l str>,
+}
+
+impl<'l> Sides<'l> {
+    fn of(live: &'l Live) -> Self {
+        let rows = live.of_table(TableName::of(&USERS)).map(|(_, found)| &found.row);
+        let users = rows.filter(|row| row.number("frontend") == Some(1));
+        Self {
+            backends: users
+                .filter_map(|row| Some((row.text("username"), row.facts.get("backend")?)))
+                .collect(),
+            in_two_rows: in_two_rows(live),
+        }
+    }
+
+    /// The rows of a user: as many as it has, with the sides that they have. A user who is only for logging in stays one.
+    fn rows(&self, user: Row) -> Vec<Row> {
+        let name = user.text("username");
+        let with = |sides: &[(&str, Value)]| {
+            let mut row = user.clone();
+            for (side, value) in sides {
+                row.facts.insert((*side).to_owned(), value.clone());
+            }
+            row
+        };
+        let of_backend = || with(&[("frontend", 0.into()), ("backend", 1.into())]);
+        match self.backends.get(name) {
+            Some(backend) if self.in_two_rows.contains(name) => {
+                vec![with(&[("backend", (*backend).clone())]), of_backend()]
+            }
+            Some(backend) => vec![with(&[("backend", (*backend).clone())])],
+            None => vec![user],
+        }
+    }
 }
 
 /// The firewall stays on for the users of others.
