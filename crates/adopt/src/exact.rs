@@ -47,7 +47,7 @@ pub(crate) fn draft(
             .as_ref()
             .map(|account| monitor(account, &file.beside, secrets)),
         variables: BTreeMap::new(),
-        rules: rules(source, &file.beside),
+        rules: rules(source, &file.beside, &mut unwritten),
         behind: None,
         among: BTreeMap::new(),
         behind_effects: false,
@@ -235,7 +235,7 @@ fn monitor(monitor: &Monitor, beside: &Beside, secrets: Secrets) -> MonitorDraft
     }
 }
 
-fn rules(source: &Configuration, beside: &Beside) -> Vec<RuleDraft> {
+fn rules(source: &Configuration, beside: &Beside, unwritten: &mut Vec<Unwritten>) -> Vec<RuleDraft> {
     let active = source.graph.rules.iter().map(|rule| (rule, true));
     let inactive = beside.inactive.iter().map(|rule| (rule, false));
     let mut rules: Vec<RuleDraft> = active
@@ -243,6 +243,13 @@ fn rules(source: &Configuration, beside: &Beside) -> Vec<RuleDraft> {
         .filter_map(|(rule, is_active)| rule_draft(rule, is_active))
         .collect();
     rules.sort_by_key(|rule| rule.id);
+    if rules.first().is_some_and(|rule| rule.id == 0) {
+        rules.remove(0);
+        unwritten.push(Unwritten {
+            what: "rule 0".to_owned(),
+            why: format!("the numbers of a project begin at 1; {LEFT}"),
+        });
+    }
     rules
 }
 

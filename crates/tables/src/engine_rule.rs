@@ -284,6 +284,7 @@ pub fn digest_text(digest: u64) -> String {
 /// A digest as the engine reads it (C's `strtoull`): `0x` is hexadecimal, a leading 0 octal; and whether it read all of it.
 pub fn read_digest(text: &str) -> (u64, bool) {
     let text = text.trim_start();
+    let text = text.strip_prefix('+').unwrap_or(text);
     let (digits, radix) = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&text[2..], 16),
         [b'0', _, ..] => (&text[1..], 8),
@@ -313,6 +314,7 @@ mod tests {
             ("0x4D7DCFF87DD1A927", (0x4D7D_CFF8_7DD1_A927, true)),
             ("017", (15, true)),
             ("12", (12, true)),
+            (" +5", (5, true)),
             ("0x12zz", (0x12, false)),
             ("zz", (0, false)),
             ("0", (0, true)),

@@ -76,6 +76,12 @@ impl<T: Into<Arc<str>>> From<T> for NamePattern {
     }
 }
 
+/// Whether a text is the name or the address of a host, without a port.
+#[must_use]
+pub fn is_host(text: &str) -> bool {
+    !text.is_empty() && text.matches(':').count() != 1
+}
+
 /// The most characters that the name of an account has on a server: MariaDB's. MySQL has 32.
 pub const MAX_LOGIN: usize = 80;
 

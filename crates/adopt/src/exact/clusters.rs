@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use shardwright_import::{Kept, Scheduled};
 use shardwright_rules::{
     Cluster, ClusterKind, Configuration, Failback, Group, HostgroupId, Member, MemberStatus, ServerTls,
-    WriterServesReads,
+    WriterServesReads, is_host,
 };
 
 use super::{LEFT, Unwritten};
@@ -45,17 +45,21 @@ pub(super) fn clusters(
 /// Servers that are unix sockets.
 fn sockets(source: &Configuration) -> Vec<Unwritten> {
     let members = source.hostgroups.iter().flat_map(|hostgroup| {
-        let members = hostgroup.members.iter().filter(|member| !has_port(member));
+        let members = hostgroup.members.iter().filter(|member| !is_server(member));
         members.map(move |member| Unwritten {
             what: format!("server {} of hostgroup {}", member.host, hostgroup.id),
-            why: format!("it is a unix socket, and servers of a cluster have a port; {LEFT}"),
+            why: match member.port {
+                0 => format!("it is a unix socket, and servers of a cluster have a port; {LEFT}"),
+                _ => format!("no server has this name; {LEFT}"),
+            },
         })
     });
     members.collect()
 }
 
-fn has_port(member: &Member) -> bool {
-    member.port > 0
+/// Whether a cluster can have a server.
+fn is_server(member: &Member) -> bool {
+    member.port > 0 && is_host(&member.host)
 }
 
 /// A server with its rows.
@@ -83,7 +87,7 @@ fn draft(
         .and_then(|scheduled| scheduled.kept);
     let found = servers(source, cluster, kept);
     if found.is_empty() {
-        return Err("it has no server with a port, and a cluster needs one");
+        return Err("it has no server with a name and a port, and a cluster needs one");
     }
     let mut draft = ClusterDraft {
         name,
@@ -184,7 +188,7 @@ fn servers<'c>(source: &'c Configuration, cluster: &Cluster, kept: Option<Kept>)
         row.get_or_insert(member);
     };
     let heaviest_first = |id: HostgroupId| {
-        let mut rows: Vec<&Member> = rows(id).iter().filter(|member| has_port(member)).collect();
+        let mut rows: Vec<&Member> = rows(id).iter().filter(|member| is_server(member)).collect();
         if cluster.kind.group().is_some() {
             // The heaviest write.
             rows.sort_by_key(|member| std::cmp::Reverse(member.weight));

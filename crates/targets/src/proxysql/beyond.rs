@@ -7,7 +7,7 @@ use shardwright_plan::{Hazard, Severity};
 use shardwright_rules::tables::{
     Column, FAST_ROUTING, FIREWALL_RULES, FIREWALL_USERS, QUERY_RULES, SERVERS, USERS, is_client_addr,
 };
-use shardwright_rules::{RefusingHostgroup, is_login, left_columns};
+use shardwright_rules::{RefusingHostgroup, is_host, is_login, left_columns};
 
 use super::alike::{alike, is_unsaid};
 use super::changes::named_by;
@@ -43,7 +43,7 @@ impl Beyond {
     pub(super) fn of(live: &Live) -> Self {
         let servers = live.of_table(TableName::of(&SERVERS));
         let with_servers: BTreeSet<i64> = servers
-            .filter(|(_, found)| has_port(&found.row) && !refuses(&found.row))
+            .filter(|(_, found)| is_server(&found.row) && !refuses(&found.row))
             .filter_map(|(name, _)| name.number(0))
             .collect();
         let joins = || JOINS.iter().flat_map(|table| live.of_table(TableName::of(table)));
@@ -87,7 +87,7 @@ impl Beyond {
             return true;
         }
         if name.is_in(&SERVERS) {
-            !has_port(row)
+            !is_server(row)
         } else if name.is_in(&USERS) {
             // The row by which servers know a user goes with the one by which it logs in.
             let user = row.text("username");
@@ -98,6 +98,11 @@ impl Beyond {
         } else if JOINS.iter().any(|table| name.is_in(table)) {
             let hostgroups = SERVING.iter().filter_map(|column| row.number(column));
             !hostgroups.into_iter().any(|id| self.with_servers.contains(&id))
+        } else if name.is_in(&QUERY_RULES) {
+            // The numbers of a project begin at 1.
+            name.number(0).is_some_and(|id| id < 1)
+        } else if name.is_in(&FAST_ROUTING) {
+            name.number(2).is_some_and(|flag| flag < 0)
         } else {
             false
         }
@@ -138,8 +143,9 @@ fn is_user(row: &Row, of_clusters: &BTreeSet<i64>) -> bool {
         && hostgroup.is_some_and(|id| of_clusters.contains(&id))
 }
 
-fn has_port(row: &Row) -> bool {
-    row.number("port").is_some_and(|port| port > 0)
+/// Whether a cluster can have a server.
+fn is_server(row: &Row) -> bool {
+    row.number("port").is_some_and(|port| port > 0) && is_host(row.text("hostname"))
 }
 
 fn refuses(row: &Row) -> bool {

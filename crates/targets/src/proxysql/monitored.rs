@@ -15,7 +15,8 @@ use super::wanted::Wanted;
 
 /// Whether writers of replication clusters also read.
 const ALSO_READER: &str = "mysql-monitor_writer_is_also_reader";
-const MONITOR: &str = "mysql-monitor_enabled";
+
+const WEIGHT: &str = "weight";
 
 /// Takes out of changes what is left to the monitor; gives the rows.
 pub(super) fn leave(
@@ -24,6 +25,7 @@ pub(super) fn leave(
     wanted: &Wanted,
     configuration: &Configuration,
 ) -> Vec<RowName> {
+    keep_ranks(changes, live, wanted, configuration);
     let is_left = |change: &&Change| {
         let mut clusters = configuration.clusters.iter().filter(|cluster| cluster.roles_by.is_engine());
         let Some((cluster, reader)) = clusters.find_map(|cluster| of_cluster(change, cluster)) else {
@@ -35,6 +37,41 @@ pub(super) fn leave(
     let left: Vec<RowName> = changes.iter().filter(is_left).map(|change| change.name.clone()).collect();
     changes.retain(|change| !left.contains(&change.name));
     left
+}
+
+/// Weights of a group of servers rank the writers. Where those that are live rank them as the files do, they stay.
+fn keep_ranks(changes: &mut Vec<Change>, live: &Live, wanted: &Wanted, configuration: &Configuration) {
+    for cluster in &configuration.clusters {
+        let Some(reader) = cluster.reader.filter(|_| cluster.kind.group().is_some() && cluster.roles_by.is_engine())
+        else {
+            continue;
+        };
+        let ids = hostgroups(cluster, reader);
+        let is_of_cluster = |name: &RowName| {
+            name.is_in(&SERVERS) && ids.iter().any(|id| name.number(0) == Some(i64::from(id.0)))
+        };
+        let rows = live.rows().filter(|(name, _)| is_of_cluster(name));
+        let weights = rows.map(|(name, found)| {
+            let wish = wanted.rows.get(name).map(|wish| wish.row.number(WEIGHT));
+            (name.key.get(1..), wish.flatten(), found.row.number(WEIGHT))
+        });
+        let weights: Vec<_> = weights.collect();
+        let ranks_alike = weights.iter().all(|(server, wish, weight)| {
+            let mut others = weights.iter().filter(|(other, ..)| other != server);
+            wish.is_none() || others.all(|(_, other, live)| other.is_none() || wish.cmp(other) == weight.cmp(live))
+        });
+        if !ranks_alike {
+            continue;
+        }
+        for change in changes.iter_mut().filter(|change| is_of_cluster(&change.name)) {
+            if let (Some(old), Some(new)) = (&change.old, &mut change.new)
+                && let Some(weight) = old.facts.get(WEIGHT)
+            {
+                new.facts.insert(WEIGHT.to_owned(), weight.clone());
+            }
+        }
+        changes.retain(|change| change.old.is_none() || change.old != change.new);
+    }
 }
 
 /// The hostgroups of a cluster: of writers, of readers, and those of a group.
@@ -73,8 +110,6 @@ fn makes(change: &Change, cluster: &Cluster, reader: HostgroupId, live: &Live, w
     let others = &hostgroups(cluster, reader)[2..];
     let is_out = |name: &RowName| others.iter().any(|id| name.number(0) == Some(i64::from(id.0)));
     let waits = || others.iter().any(|id| is_live(&in_hostgroup(&change.name, *id)));
-    // Without the monitor, nothing but a plan puts a server among the writers.
-    let watches = live.variable(MONITOR) != Some("false");
     match (&change.old, &change.new) {
         // A writer that reads, too.
         (None, Some(_)) if change.name == as_reader => is_live(&as_writer) && is_wanted(&as_writer),
@@ -82,10 +117,8 @@ fn makes(change: &Change, cluster: &Cluster, reader: HostgroupId, live: &Live, w
         (None, Some(_)) if waits() => true,
         (Some(_), None) if is_out(&change.name) => is_wanted(&as_writer) || is_wanted(&as_reader),
         // No server writes at the moment.
-        (None, Some(_)) => watches && is_live(&as_reader) && !any_writes(),
-        (Some(_), None) => {
-            watches && change.name == as_reader && is_wanted(&as_writer) && !any_writes()
-        }
+        (None, Some(_)) => is_live(&as_reader) && !any_writes(),
+        (Some(_), None) => change.name == as_reader && is_wanted(&as_writer) && !any_writes(),
         _ => false,
     }
 }

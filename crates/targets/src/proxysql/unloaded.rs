@@ -8,7 +8,7 @@ use std::fmt;
 
 use serde_json::{Value, json};
 use shardwright_rules::tables::{
-    GLOBAL_VARIABLES, QUERY_RULES, SERVERS, USERS, digest_text,
+    GLOBAL_VARIABLES, QUERY_RULES, SERVERS, USERS, digest_text, read_digest,
 };
 use shardwright_rules::{Modifiers, Words};
 
@@ -205,10 +205,10 @@ fn live_form(table: TableName, row: &Row) -> Vec<Row> {
 
 fn live_rule(mut rule: Row) -> Row {
     if let Some(digest) = rule.facts.get("digest").and_then(Value::as_str) {
-        let hexadecimal = digest.trim_start_matches("0x").trim_start_matches("0X");
-        if let Ok(hash) = u64::from_str_radix(hexadecimal, 16) {
-            rule.facts.insert("digest".to_owned(), json!(digest_text(hash)));
-        }
+        match read_digest(digest) {
+            (0 | u64::MAX, _) => rule.facts.shift_remove("digest"),
+            (hash, _) => rule.facts.insert("digest".to_owned(), json!(digest_text(hash))),
+        };
     }
     let modifiers = json!(Modifiers::read(rule.text("re_modifiers")).word());
     rule.facts.insert("re_modifiers".to_owned(), modifiers);

@@ -76,15 +76,30 @@ const FIXED: [&str; 5] = [
 /// The largest number that a variable takes, of those that matter here.
 const MAX_NUMBER: i64 = i32::MAX as i64;
 
+/// C's `strtoull` with the base that the digits have.
+fn strtoull(text: &str) -> u64 {
+    let text = text.trim_start();
+    let text = text.strip_prefix('+').unwrap_or(text);
+    let (digits, radix) = match text.as_bytes() {
+        [b'0', b'x' | b'X', ..] => (&text[2..], 16),
+        [b'0', _, ..] => (&text[1..], 8),
+        _ => (text, 10),
+    };
+    let end = digits.find(|letter: char| !letter.is_digit(radix)).unwrap_or(digits.len());
+    match &digits[..end] {
+        "" => 0,
+        digits => u64::from_str_radix(digits, radix).unwrap_or(u64::MAX),
+    }
+}
+
 /// Makes the functions that loading needs.
 pub(super) fn prepare(database: &Connection) -> rusqlite::Result<()> {
     let flags = FunctionFlags::SQLITE_UTF8 | FunctionFlags::SQLITE_DETERMINISTIC;
     database.create_scalar_function("engine_digest", 1, flags, |context| {
         let text: Option<String> = context.get(0)?;
-        Ok(text.map(|text| {
-            let digits = text.trim_start_matches("0x").trim_start_matches("0X");
-            format!("0x{:016X}", u64::from_str_radix(digits, 16).unwrap_or(0))
-        }))
+        // A rule whose digest it cannot read has no such condition.
+        let digest = text.map(|text| strtoull(&text)).filter(|digest| !matches!(*digest, 0 | u64::MAX));
+        Ok(digest.map(|digest| format!("0x{digest:016X}")))
     })?;
     database.create_scalar_function("engine_modifiers", 1, flags, |context| {
         let text: Option<String> = context.get(0)?;
