@@ -4,6 +4,7 @@
 
 mod admin_accounts;
 mod admin_tls;
+mod adopted;
 mod adopting;
 mod authoring;
 mod bad_input;

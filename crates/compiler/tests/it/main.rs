@@ -21,6 +21,7 @@ mod generator;
 mod hostile_keys;
 mod layouts;
 mod lock;
+mod logins;
 mod merges;
 mod pairs;
 mod patterns;

@@ -264,3 +264,74 @@ fn few(names: &[String]) -> String {
     }
     shown
 }
+
+#[cfg(test)]
+mod tests {
+    use serde_json::{Value, json};
+    use shardwright_plan::Facts;
+    use shardwright_rules::tables::{REPLICATION_HOSTGROUPS, Table};
+
+    use super::super::session::Found;
+    use super::*;
+
+    fn found(table: &'static Table, values: Value) -> (RowName, Found) {
+        let Value::Object(facts) = values else {
+            panic!("a row is an object")
+        };
+        let facts: Facts = facts;
+        let name = RowName::of(TableName::of(table), &facts);
+        let row = Row { facts, secret: None };
+        (name, Found { row, is_ours: true })
+    }
+
+    fn server(hostgroup: i64, host: &str, port: i64) -> (RowName, Found) {
+        found(&SERVERS, json!({"hostgroup_id": hostgroup, "hostname": host, "port": port}))
+    }
+
+    fn user(name: &str, hostgroup: i64, active: i64, frontend: i64, comment: &str) -> (RowName, Found) {
+        let row = json!({"username": name, "active": active, "default_hostgroup": hostgroup, "backend": 1,
+            "frontend": frontend, "comment": comment});
+        found(&USERS, row)
+    }
+
+    #[test]
+    fn rows_of_shapes_that_no_project_has_are_told_from_the_others() {
+        let joins = |writer: i64, reader: i64| {
+            found(&REPLICATION_HOSTGROUPS, json!({"writer_hostgroup": writer, "reader_hostgroup": reader}))
+        };
+        let rule = |id: i64, active: i64, comment: &str| {
+            found(&QUERY_RULES, json!({"rule_id": id, "active": active, "comment": comment}))
+        };
+        let list = |user: &str, address: &str| {
+            found(&FIREWALL_USERS, json!({"active": 1, "username": user, "client_address": address}))
+        };
+        let rows = [
+            (server(20, "r.db", 3306), false),
+            (server(10, "/run/mysqld.sock", 0), true),
+            (server(20, "r.db:3307", 3306), true),
+            (joins(10, 20), false),
+            (joins(50, 60), true),
+            // Its cluster has a server, though none writes at the moment.
+            (user("writes", 10, 1, 1, ""), false),
+            (user("reads", 20, 1, 1, "ask Anna"), false),
+            (user("elsewhere", 77, 1, 1, ""), true),
+            (user("off", 20, 0, 1, ""), true),
+            (user("of servers", 20, 1, 0, ""), true),
+            (user("two\nlines", 20, 1, 1, ""), true),
+            // A project wrote it, and it goes with the object.
+            (user("written", 77, 1, 1, "users.written"), false),
+            (rule(1, 1, ""), false),
+            (rule(2, 0, ""), true),
+            (rule(3, 0, "routes.a"), false),
+            (rule(-5, 1, ""), true),
+            (list("writes", ""), false),
+            (list("writes", "10.0.0.1"), true),
+            (list("off", ""), true),
+        ];
+        let live = Live::of_rows(rows.iter().map(|(row, _)| row.clone()).collect());
+        let beyond = Beyond::of(&live);
+        for ((name, found), expected) in &rows {
+            assert_eq!(beyond.row(name, &found.row), *expected, "{name} {:?}", found.row.facts);
+        }
+    }
+}

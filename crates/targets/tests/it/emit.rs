@@ -5,6 +5,8 @@ pub(crate) mod configuration;
 mod ownership;
 mod tables;
 
+use std::collections::BTreeSet;
+
 use insta::assert_snapshot;
 use rusqlite::types::Value;
 use shardwright_rules::*;
@@ -46,6 +48,29 @@ fn round_trip(configuration: &Configuration) {
         for (position, row) in rows.iter().enumerate() {
             assert_eq!(stored(&database, row, position), expected(row), "{row:?}");
         }
+    }
+}
+
+/// Columns that every row has alike, which the engine fills: a user of a project can log in.
+const FILLED: [(Table, &str); 1] = [(Table::Users, "frontend")];
+
+#[test]
+fn every_column_is_filled_by_objects_or_left_as_it_is() {
+    let rows = emit::rows(&everything()).unwrap();
+    for table in Table::ALL {
+        let of_table = rows.iter().filter(|row| row.table == table);
+        let filled: BTreeSet<&str> = of_table.flat_map(|row| row.columns.iter().map(|(name, _)| *name)).collect();
+        let filled: BTreeSet<&str> = FILLED
+            .iter()
+            .filter(|(known, _)| *known == table)
+            .map(|(_, column)| *column)
+            .chain(filled)
+            .collect();
+        let left = BTreeSet::from_iter(left_columns(table.definition()).iter().copied());
+        assert!(filled.is_disjoint(&left), "{}: {filled:?} {left:?}", table.name());
+        let all = table.definition().columns.iter().map(|column| column.name);
+        let all: BTreeSet<&str> = all.collect();
+        assert_eq!(filled.union(&left).copied().collect::<BTreeSet<_>>(), all, "{}", table.name());
     }
 }
 
