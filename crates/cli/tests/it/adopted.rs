@@ -14,16 +14,11 @@ const SERVERS: &str = "INSERT INTO mysql_servers (hostgroup_id, hostname, port, 
 const RULES: &str = "INSERT INTO mysql_query_rules (rule_id, active, username, match_digest, destination_hostgroup, apply, comment) VALUES
     (3, 0, NULL, '^SELECT 1$', 30, 1, 'parked'), (4, 1, '', '^SELECT .* FROM facts', 30, 1, 'facts are in the DWH (CHG-7)'),
     (5, 1, 'svc.api@eu', '^SELECT', 20, 1, NULL)";
-const FIREWALL: &str = "INSERT INTO mysql_firewall_whitelist_users (active, username, client_address, mode, comment) VALUES
-    (1, 'app', '', 'OFF', ''), (1, 'svc.api@eu', '', 'OFF', ''), (1, 'split', '', 'OFF', ''), (0, 'gone', '', 'OFF', ''),
-    (1, 'lost', '', 'PROTECTING', '');
-  UPDATE global_variables SET variable_value='true' WHERE variable_name='mysql-firewall_whitelist_enabled'";
-const MODULES: [&str; 5] = [
+const MODULES: [&str; 4] = [
     "MYSQL VARIABLES",
     "MYSQL SERVERS",
     "MYSQL USERS",
     "MYSQL QUERY RULES",
-    "MYSQL FIREWALL",
 ];
 
 /// A ProxySQL with these rows, live and saved.
@@ -56,10 +51,10 @@ fn count(port: &AdminPort, query: &str) -> String {
 
 #[test]
 fn the_first_plan_changes_nothing_and_says_what_it_leaves() {
-    let (port, environment) = proxysql(&[SERVERS, RULES, FIREWALL]);
+    let (port, environment) = proxysql(&[SERVERS, RULES]);
     init(&port, &environment, &["--only-exact"]);
     let users = read(&environment, "topology/users.yaml");
-    assert!(users.contains("svc-api-eu:\n    login: svc.api@eu"), "{users}");
+    assert!(users.contains(r#"svc-api-eu: {login: "svc.api@eu","#), "{users}");
     let diff = environment.run(["-C", "shop", "diff"]).unwrap();
     assert_eq!(diff.code(), Some(0), "{diff}");
     let plan = environment.run(["-C", "shop", "plan"]).unwrap().success();
@@ -72,7 +67,7 @@ fn the_first_plan_changes_nothing_and_says_what_it_leaves() {
     assert_eq!(count(&port, rows), before);
 
     // A user that changes keeps what no project can say.
-    let changed = users.replace("login: svc.api@eu", "login: svc.api@eu\n    schema: shop");
+    let changed = users.replace(r#"login: "svc.api@eu""#, r#"login: "svc.api@eu", schema: shop"#);
     std::fs::write(environment.project().join("shop/topology/users.yaml"), changed).unwrap();
     let applied = environment.run(["-C", "shop", "apply", "--auto-approve"]).unwrap();
     assert_eq!(applied.code(), Some(0), "{applied}");
@@ -97,4 +92,15 @@ fn comments_and_numbers_of_lifted_rules_are_held() {
     assert!(told.stdout.contains("routes.") && told.stdout.contains("imported"), "{told}");
     let unknown = environment.run(["-C", "shop", "explain", "rule:3000"]).unwrap();
     assert_eq!(unknown.code(), Some(64), "{unknown}");
+}
+
+#[test]
+fn servers_of_a_group_stay_as_they_are() {
+    let rows = "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (1, 'a.db');
+      INSERT INTO mysql_galera_hostgroups (writer_hostgroup, backup_writer_hostgroup, reader_hostgroup, offline_hostgroup)
+        VALUES (1, 11, 20, 99)";
+    let (port, environment) = proxysql(&[rows]);
+    init(&port, &environment, &["--only-exact"]);
+    let diff = environment.run(["-C", "shop", "diff"]).unwrap();
+    assert_eq!(diff.code(), Some(0), "{diff}{}", read(&environment, "topology/clusters.yaml"));
 }

@@ -70,10 +70,15 @@ fn in_place_of(name: &RowName, old: &Row, new: &Row) -> Row {
         }
     };
     let row = merged(name, old, new, keeps);
-    match is_remark(old) && with_remark(name, old, &row) == *old {
+    match stays(name, old, &row) {
         true => old.clone(),
         false => row,
     }
+}
+
+/// Whether a row stays as it is: nothing differs, or the comment alone, which is not ours.
+pub(super) fn stays(name: &RowName, old: &Row, new: &Row) -> bool {
+    old == new || (is_remark(old) && with_remark(name, old, new) == *old)
 }
 
 /// Whether the comment of a row is not ours: people wrote it, or nobody did.

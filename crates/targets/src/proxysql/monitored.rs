@@ -8,6 +8,7 @@ use shardwright_rules::tables::SERVERS;
 use shardwright_rules::{Cluster, ClusterKind, Configuration, HostgroupId};
 
 use super::change::Change;
+use super::changes::stays;
 use super::layers::JOINS;
 use super::live::Live;
 use super::row::{KeyPart, RowName};
@@ -70,7 +71,10 @@ fn keep_ranks(changes: &mut Vec<Change>, live: &Live, wanted: &Wanted, configura
                 new.facts.insert(WEIGHT.to_owned(), weight.clone());
             }
         }
-        changes.retain(|change| change.old.is_none() || change.old != change.new);
+        changes.retain(|change| match (&change.old, &change.new) {
+            (Some(old), Some(new)) => !stays(&change.name, old, new),
+            _ => true,
+        });
     }
 }
 

@@ -56,7 +56,20 @@ const FILLED: [(Table, &str); 1] = [(Table::Users, "frontend")];
 
 #[test]
 fn every_column_is_filled_by_objects_or_left_as_it_is() {
-    let rows = emit::rows(&everything()).unwrap();
+    let group = Group {
+        backup_writer: HostgroupId(2),
+        offline: HostgroupId(3),
+        writers: 1,
+        max_transactions_behind: 5,
+        failback: Failback::Automatic,
+    };
+    let mut rows = emit::rows(&everything()).unwrap();
+    for kind in [ClusterKind::Galera(group.clone()), ClusterKind::GroupReplication(group)] {
+        let mut configuration = everything();
+        let cluster = configuration.clusters.iter_mut().find(|cluster| cluster.reader.is_some());
+        cluster.unwrap().kind = kind;
+        rows.extend(emit::rows(&configuration).unwrap());
+    }
     for table in Table::ALL {
         let of_table = rows.iter().filter(|row| row.table == table);
         let filled: BTreeSet<&str> = of_table.flat_map(|row| row.columns.iter().map(|(name, _)| *name)).collect();
