@@ -163,7 +163,8 @@ impl WrittenUser {
     /// Users for accounts, by the names of the accounts. `taken`: whether the project has another user of a name.
     pub fn all<'a>(accounts: impl Iterator<Item = &'a str>, taken: impl Fn(&str) -> bool) -> Vec<Self> {
         let mut names = Names::default();
-        let (named, others): (Vec<&str>, Vec<&str>) = accounts.partition(|login| is_name(login) && !taken(login));
+        let (named, others): (Vec<&str>, Vec<&str>) =
+            accounts.partition(|login| is_name(login) && !taken(login));
         let mut users: Vec<Self> = Vec::new();
         for login in named.into_iter().chain(others) {
             let mut name = names.take(&names::user(login));
@@ -283,7 +284,9 @@ mod tests {
 
     #[test]
     fn the_file_names_secrets_and_holds_none() {
-        let users = WrittenUser::all(["app", "batch", "svc.api@eu", "svc-api-eu"].into_iter(), |name| name == "batch");
+        let users = WrittenUser::all(["app", "batch", "svc.api@eu", "svc-api-eu"].into_iter(), |name| {
+            name == "batch"
+        });
         insta::assert_snapshot!(users_file("pay", users.iter()), @r"
         # The accounts of pay, written by `shardwright sync-users pay`. The next run replaces this file.
         version: 1

@@ -75,7 +75,10 @@ fn users(
     let (named, others): (Vec<&User>, Vec<&User>) = source.users.iter().partition(|user| is_name(&user.name));
     for user in named.into_iter().chain(others) {
         let why = if !is_login(&user.name) {
-            Some(format!("its name is no login of a project ({})", shown(&user.name)))
+            Some(format!(
+                "its name is no login of a project ({})",
+                shown(&user.name)
+            ))
         } else if draft.place(user.default_hostgroup).is_none() {
             let id = user.default_hostgroup;
             Some(format!(
@@ -101,7 +104,9 @@ fn users(
 /// The names of users in files by their logins, of those that are not the same.
 pub(crate) fn object_names(draft: &Draft) -> BTreeMap<String, String> {
     let users = draft.users.iter().filter(|user| user.object != user.name);
-    users.map(|user| (user.name.clone(), user.object.clone())).collect()
+    users
+        .map(|user| (user.name.clone(), user.object.clone()))
+        .collect()
 }
 
 /// Lists of the users that are written. Once the firewall is on, a user without a list is refused every statement: in the language,

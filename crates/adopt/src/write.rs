@@ -62,7 +62,10 @@ fn is_empty(value: &Yaml) -> bool {
 /// Lifted objects by section, in the order in which they were lifted.
 fn objects(draft: &Draft) -> Vec<Field> {
     let names = object_names(draft);
-    let names = names.into_iter().map(|(login, name)| (login.replace("$(", "$$("), name)).collect();
+    let names = names
+        .into_iter()
+        .map(|(login, name)| (login.replace("$(", "$$("), name))
+        .collect();
     let mut sections: Vec<Field> = Vec::new();
     for object in &draft.objects {
         let mut fields = &mut sections;

@@ -13,5 +13,7 @@ pub(crate) fn remember(lock: &mut Lock, rule: u32, address: &str) {
 /// The addresses of the objects that a rule became.
 pub(crate) fn objects(lock: &Lock, rule: u32) -> Vec<String> {
     let below = format!("{IMPORTED}{rule}.");
-    lock.below(&below).map(|(address, _)| address.to_owned()).collect()
+    lock.below(&below)
+        .map(|(address, _)| address.to_owned())
+        .collect()
 }

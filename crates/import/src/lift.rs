@@ -57,6 +57,9 @@ pub(crate) fn lift(
     }
 }
 
+/// What becomes of a column that no object of a project says anything of.
+const LEFT: &str = "is no part of a project: a plan leaves it as it is";
+
 /// A configuration in the making.
 struct Lift<'s> {
     tables: &'s dyn Tables,

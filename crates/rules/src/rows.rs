@@ -15,7 +15,10 @@ pub type Cells = Vec<(&'static str, Cell)>;
 /// there; in a row that is live they stay as they are.
 pub const LEFT_COLUMNS: [(&Table, &[&str]); 2] = [
     (&SERVERS, &["gtid_port", "compression", "max_latency_ms"]),
-    (&USERS, &["schema_locked", "fast_forward", "backend", "attributes"]),
+    (
+        &USERS,
+        &["schema_locked", "fast_forward", "backend", "attributes"],
+    ),
 ];
 
 /// The columns of a table that no object of the language says anything of.

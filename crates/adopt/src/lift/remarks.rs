@@ -49,5 +49,8 @@ fn say(object: &mut ObjectDraft, said: &[String]) {
 
 fn on_one_line(comment: &str) -> String {
     let words = comment.split(|letter: char| letter.is_control() || letter.is_whitespace());
-    words.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ")
+    words
+        .filter(|word| !word.is_empty())
+        .collect::<Vec<_>>()
+        .join(" ")
 }

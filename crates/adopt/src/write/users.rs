@@ -45,7 +45,10 @@ fn user(draft: &Draft, user: &UserDraft) -> Field {
     let home = draft.home(user);
     let (cluster, role) = home.expect("users without a cluster are not written");
     let value = Yaml::map([
-        ("login", (user.object != user.name).then(|| Yaml::text(&user.name))),
+        (
+            "login",
+            (user.object != user.name).then(|| Yaml::text(&user.name)),
+        ),
         ("password", Some(secret(user.password.as_ref()))),
         ("cluster", Some(Yaml::text(&cluster.name))),
         ("role", (role == Role::Reader).then(|| Yaml::word(role.word()))),

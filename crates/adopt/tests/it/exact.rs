@@ -44,7 +44,12 @@ fn a_rule_set_is_written_so_that_the_same_rows_are_compiled() {
     let paths: Vec<&str> = adopted.secrets.iter().map(|(path, _)| path.as_str()).collect();
     assert_eq!(
         paths,
-        ["secrets/app", "secrets/app-old", "secrets/report", "secrets/monitor.account"]
+        [
+            "secrets/app",
+            "secrets/app-old",
+            "secrets/report",
+            "secrets/monitor.account"
+        ]
     );
     let inactive: Vec<u32> = adopted.inactive.iter().map(|(id, _)| *id).collect();
     assert_eq!(inactive, [5]);

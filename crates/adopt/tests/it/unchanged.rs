@@ -37,12 +37,27 @@ const SERVERS: &str =
 /// Why `init` makes no project, and so changes nothing: what it says, and what is behind it.
 const REFUSALS: [(&str, &str); 7] = [
     ("past 2147483647", "the engine reads another number"),
-    ("which only a writer hostgroup may be", "a project has no such hostgroup"),
+    (
+        "which only a writer hostgroup may be",
+        "a project has no such hostgroup",
+    ),
     ("is 2147483648, the most is", "the engine reads another number"),
-    ("is also the number of another hostgroup", "the engine drops one of two rows that join a hostgroup"),
-    ("two servers of the cluster are at", "the names differ in their case only"),
-    ("would never take out a replica", "the monitor cannot measure such a lag"),
-    ("CHECK constraint failed", "the tables of the stand-in take no text there"),
+    (
+        "is also the number of another hostgroup",
+        "the engine drops one of two rows that join a hostgroup",
+    ),
+    (
+        "two servers of the cluster are at",
+        "the names differ in their case only",
+    ),
+    (
+        "would never take out a replica",
+        "the monitor cannot measure such a lag",
+    ),
+    (
+        "CHECK constraint failed",
+        "the tables of the stand-in take no text there",
+    ),
 ];
 
 type Rows = BTreeMap<String, Vec<BTreeMap<String, String>>>;
@@ -72,12 +87,24 @@ fn states() -> Vec<State> {
                 statements: with_servers.collect(),
             });
         }
-        states.push(State { ids, rows, statements });
+        states.push(State {
+            ids,
+            rows,
+            statements,
+        });
     }
     states
 }
 
 impl State {
+    /// Whether a user has the name of the admin port's account: an engine that has loaded it lets nobody in there.
+    fn has_an_administrator(&self) -> bool {
+        let users = self.rows.get("mysql_users").into_iter().flatten();
+        users
+            .filter_map(|user| user.get("username"))
+            .any(|name| name == "'admin'")
+    }
+
     /// Whether a key has a text or a fraction where the engine reads a whole number: a project writes what is read.
     fn has_an_odd_key(&self) -> bool {
         self.rows.iter().any(|(name, rows)| {
@@ -85,7 +112,8 @@ impl State {
             let is_number = |column: &str| table.column(column).is_some_and(Column::is_number);
             let keys = table.primary_key.iter().filter(|column| is_number(column));
             let odd = |value: &String| value.parse::<i64>().is_err();
-            keys.into_iter().any(|key| rows.iter().any(|row| row.get(*key).is_some_and(odd)))
+            keys.into_iter()
+                .any(|key| rows.iter().any(|row| row.get(*key).is_some_and(odd)))
         })
     }
 }
@@ -96,7 +124,11 @@ fn insertion(table: &str, row: &BTreeMap<String, String>) -> String {
     }
     let columns: Vec<&str> = row.keys().map(String::as_str).collect();
     let values: Vec<&str> = row.values().map(String::as_str).collect();
-    format!("INSERT INTO {table} ({}) VALUES ({})", columns.join(", "), values.join(", "))
+    format!(
+        "INSERT INTO {table} ({}) VALUES ({})",
+        columns.join(", "),
+        values.join(", ")
+    )
 }
 
 /// What the first plan after `init --only-exact` changes; an error where nothing can be read or written.
@@ -120,8 +152,14 @@ fn first_plan(port: &AdminPort, base: &Path) -> Result<Vec<String>, String> {
         std::fs::create_dir_all(path.parent().unwrap()).unwrap();
         std::fs::write(path, secret.expose()).unwrap();
     }
-    let mut target =
-        ProxySqlTarget::new("px", engine, address.clone(), "admin", password.clone(), base.to_owned());
+    let mut target = ProxySqlTarget::new(
+        "px",
+        engine,
+        address.clone(),
+        "admin",
+        password.clone(),
+        base.to_owned(),
+    );
     target.manage(Some("shop".to_owned()), Ownership::default());
     let mut session = AdminSession::open(&address, "admin", &password, Timeouts::default()).unwrap();
     let live = Live::read(&mut session, &Ownership::default()).unwrap();
@@ -130,7 +168,9 @@ fn first_plan(port: &AdminPort, base: &Path) -> Result<Vec<String>, String> {
         .map_err(|error| error.to_string())?;
     // A rule that the compiler refuses, because its pattern is none, is written as one that is not active, and `init` says so.
     let refused = adopted.inactive.iter().filter(|(_, why)| why != PARKED);
-    let refused: Vec<String> = refused.map(|(id, _)| format!("mysql_query_rules ({id})")).collect();
+    let refused: Vec<String> = refused
+        .map(|(id, _)| format!("mysql_query_rules ({id})"))
+        .collect();
     let differing = differing.iter().map(ToString::to_string);
     Ok(differing.filter(|row| !refused.contains(row)).collect())
 }
@@ -143,6 +183,7 @@ fn the_first_plan_after_an_exact_import_is_empty() {
         .enumerate()
         .filter(|(at, _)| all || at.is_multiple_of(PART))
         .map(|(_, state)| state)
+        .filter(|state| !state.has_an_administrator())
         .collect();
     assert!(states.len() > 300, "{}", states.len());
     let base = tempfile::tempdir().unwrap();
@@ -156,7 +197,10 @@ fn the_first_plan_after_an_exact_import_is_empty() {
         tried += 1;
         let load = LOADS.iter().map(|load| (*load).to_owned());
         let loaded = port.run(state.statements.iter().cloned().chain(load));
-        let told = match loaded.map_err(|error| format!("{error:?}")).and_then(|_| first_plan(&port, base.path())) {
+        let told = match loaded
+            .map_err(|error| format!("{error:?}"))
+            .and_then(|_| first_plan(&port, base.path()))
+        {
             Ok(changes) if changes.is_empty() => continue,
             Ok(changes) => changes.join("; "),
             Err(error) => error,
@@ -165,8 +209,17 @@ fn the_first_plan_after_an_exact_import_is_empty() {
             excused += 1;
             continue;
         }
-        writeln!(failures, "{:?} {}\n    {told}", state.ids, state.statements.join("; ")).unwrap();
+        writeln!(
+            failures,
+            "{:?} {}\n    {told}",
+            state.ids,
+            state.statements.join("; ")
+        )
+        .unwrap();
     }
     assert!(failures.is_empty(), "{failures}");
-    assert!(excused * 5 < tried, "{excused} of {tried} have a reason not to be empty");
+    assert!(
+        excused * 5 < tried,
+        "{excused} of {tried} have a reason not to be empty"
+    );
 }

@@ -26,8 +26,14 @@ fn proxysql(rows: &[&str]) -> (AdminPort, CommandEnvironment) {
     let port = AdminPort::start();
     let statements = rows.iter().flat_map(|rows| rows.split(";\n"));
     let statements: Vec<String> = statements.map(|statement| statement.trim().to_owned()).collect();
-    let loads = MODULES.map(|module| [format!("LOAD {module} TO RUNTIME"), format!("SAVE {module} TO DISK")]);
-    port.run(statements.into_iter().chain(loads.into_iter().flatten())).unwrap();
+    let loads = MODULES.map(|module| {
+        [
+            format!("LOAD {module} TO RUNTIME"),
+            format!("SAVE {module} TO DISK"),
+        ]
+    });
+    port.run(statements.into_iter().chain(loads.into_iter().flatten()))
+        .unwrap();
     let mut environment = CommandEnvironment::new(PROGRAM).unwrap();
     environment.set("PX_ADMIN", "admin");
     (port, environment)
@@ -58,28 +64,43 @@ fn the_first_plan_changes_nothing_and_says_what_it_leaves() {
     let diff = environment.run(["-C", "shop", "diff"]).unwrap();
     assert_eq!(diff.code(), Some(0), "{diff}");
     let plan = environment.run(["-C", "shop", "plan"]).unwrap().success();
-    let left = plan.stdout.lines().find(|line| line.contains("SW842")).unwrap_or_default();
+    let left = plan
+        .stdout
+        .lines()
+        .find(|line| line.contains("SW842"))
+        .unwrap_or_default();
     insta::assert_snapshot!(left.trim());
     let rows = "SELECT count(*) FROM mysql_users";
     let before = count(&port, rows);
-    let applied = environment.run(["-C", "shop", "apply", "--auto-approve"]).unwrap();
+    let applied = environment
+        .run(["-C", "shop", "apply", "--auto-approve"])
+        .unwrap();
     assert_eq!(applied.code(), Some(0), "{applied}");
     assert_eq!(count(&port, rows), before);
 
     // A user that changes keeps what no project can say.
     let changed = users.replace(r#"login: "svc.api@eu""#, r#"login: "svc.api@eu", schema: shop"#);
     std::fs::write(environment.project().join("shop/topology/users.yaml"), changed).unwrap();
-    let applied = environment.run(["-C", "shop", "apply", "--auto-approve"]).unwrap();
+    let applied = environment
+        .run(["-C", "shop", "apply", "--auto-approve"])
+        .unwrap();
     assert_eq!(applied.code(), Some(0), "{applied}");
     let kept = "SELECT count(*) FROM mysql_users WHERE username='svc.api@eu' AND default_schema='shop' AND fast_forward=1 \
                 AND attributes<>''";
     assert_eq!(count(&port, kept), "1");
 
     // What was there by a user of the project goes with it.
-    let without: String = users.lines().filter(|line| !line.starts_with("  app:")).map(|line| format!("{line}\n")).collect();
+    let without: String = users
+        .lines()
+        .filter(|line| !line.starts_with("  app:"))
+        .map(|line| format!("{line}\n"))
+        .collect();
     std::fs::write(environment.project().join("shop/topology/users.yaml"), without).unwrap();
     let plan = environment.run(["-C", "shop", "plan"]).unwrap();
-    assert!(plan.stdout.contains("- mysql_users.app") || plan.stdout.contains("users.app"), "{plan}");
+    assert!(
+        plan.stdout.contains("- mysql_users.app") || plan.stdout.contains("users.app"),
+        "{plan}"
+    );
 }
 
 #[test]
@@ -87,9 +108,18 @@ fn comments_and_numbers_of_lifted_rules_are_held() {
     let (port, environment) = proxysql(&[SERVERS, RULES]);
     init(&port, &environment, &[]);
     let routing = read(&environment, "topology/routing.yaml");
-    assert!(routing.contains("rule 4: facts are in the DWH (CHG-7)"), "{routing}");
-    let told = environment.run(["-C", "shop", "explain", "rule:4"]).unwrap().success();
-    assert!(told.stdout.contains("routes.") && told.stdout.contains("imported"), "{told}");
+    assert!(
+        routing.contains("rule 4: facts are in the DWH (CHG-7)"),
+        "{routing}"
+    );
+    let told = environment
+        .run(["-C", "shop", "explain", "rule:4"])
+        .unwrap()
+        .success();
+    assert!(
+        told.stdout.contains("routes.") && told.stdout.contains("imported"),
+        "{told}"
+    );
     let unknown = environment.run(["-C", "shop", "explain", "rule:3000"]).unwrap();
     assert_eq!(unknown.code(), Some(64), "{unknown}");
 }
@@ -102,5 +132,10 @@ fn servers_of_a_group_stay_as_they_are() {
     let (port, environment) = proxysql(&[rows]);
     init(&port, &environment, &["--only-exact"]);
     let diff = environment.run(["-C", "shop", "diff"]).unwrap();
-    assert_eq!(diff.code(), Some(0), "{diff}{}", read(&environment, "topology/clusters.yaml"));
+    assert_eq!(
+        diff.code(),
+        Some(0),
+        "{diff}{}",
+        read(&environment, "topology/clusters.yaml")
+    );
 }

@@ -48,7 +48,10 @@ pub(super) fn users(topology: &Topology, report: &mut Diagnostics<'_>) -> Vec<Us
             }
             continue;
         }
-        let login = topology.users.get_named(&firewall.name).map(|user| user.login.to_string());
+        let login = topology
+            .users
+            .get_named(&firewall.name)
+            .map(|user| user.login.to_string());
         users.push(user(firewall, login, report));
     }
     users.sort_by(|a, b| a.user.cmp(&b.user));

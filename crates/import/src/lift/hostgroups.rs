@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 
 use shardwright_diagnostics::Severity;
+use shardwright_rules::tables::SERVERS;
 use shardwright_rules::{
     Address, ClusterKind, Failback, Group, Hostgroup, HostgroupId, Member, MemberStatus, ReadOnlyCheck,
-    RefusingHostgroup, ServerTls, WriterServesReads,
+    RefusingHostgroup, ServerTls, WriterServesReads, left_columns,
 };
 
 use super::clusters::Clusters;
 use super::variables::Variables;
-use super::{Lift, filled, text};
+use super::{LEFT, Lift, filled, text};
 use crate::codes::MISREAD;
 use crate::scheduled::Scheduled;
 use crate::store::Row;
@@ -191,9 +192,9 @@ fn servers(lift: &mut Lift<'_>) -> BTreeMap<HostgroupId, Vec<Member>> {
             }
             _ => MemberStatus::Online,
         };
-        for column in ["gtid_port", "compression", "max_latency_ms"] {
+        for column in left_columns(&SERVERS) {
             if lift.number(&row, column).is_some_and(|number| number != 0) {
-                lift.ignored(&row, format!("{column} of {host}:{port} is not read"));
+                lift.ignored(&row, format!("{column} of {host}:{port} {LEFT}"));
             }
         }
         let place = lift.origins.contains_key(&format!("mysql_servers.{hostgroup}"));

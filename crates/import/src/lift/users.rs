@@ -43,7 +43,10 @@ fn user(lift: &mut Lift<'_>, row: &Row, name: String) -> Option<User> {
         );
     }
     if filled(row, "attributes").is_some() {
-        lift.ignored(row, format!("the attributes of user {name} are not read"));
+        lift.ignored(
+            row,
+            format!("the attributes of user {name} are no part of a project: a plan leaves them as they are"),
+        );
     }
     // The password itself is no part of a configuration: a reference stands for it.
     let password = filled(row, "password").map(|password| {

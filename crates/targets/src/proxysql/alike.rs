@@ -123,10 +123,22 @@ mod tests {
             (&QUERY_RULES, "match_digest", json!(""), none.clone(), false),
             (&QUERY_RULES, "error_msg", json!(""), none.clone(), false),
             (&QUERY_RULES, "OK_msg", json!(""), none.clone(), false),
-            (&QUERY_RULES, "re_modifiers", json!("GLOBAL,CASELESS"), json!("CASELESS,GLOBAL"), true),
+            (
+                &QUERY_RULES,
+                "re_modifiers",
+                json!("GLOBAL,CASELESS"),
+                json!("CASELESS,GLOBAL"),
+                true,
+            ),
             (&QUERY_RULES, "re_modifiers", json!(""), none.clone(), true),
             (&QUERY_RULES, "re_modifiers", json!(""), json!("CASELESS"), false),
-            (&QUERY_RULES, "digest", json!("0x1c46ae529dd5a40e"), json!("0x1C46AE529DD5A40E"), true),
+            (
+                &QUERY_RULES,
+                "digest",
+                json!("0x1c46ae529dd5a40e"),
+                json!("0x1C46AE529DD5A40E"),
+                true,
+            ),
             (&QUERY_RULES, "digest", json!("none"), none.clone(), true),
             (&QUERY_RULES, "digest", json!("0x1"), json!("0x2"), false),
             (&QUERY_RULES, "cache_ttl", json!(-1), none.clone(), true),
@@ -141,14 +153,24 @@ mod tests {
                 json!(r#"{"flagOUTs": [{"weight": 2, "id": 1}], "x": 1}"#),
                 true,
             ),
-            (&QUERY_RULES, "attributes", json!(r#"{"flagOUTs":[{"id":1,"weight":2}]}"#), json!(""), false),
+            (
+                &QUERY_RULES,
+                "attributes",
+                json!(r#"{"flagOUTs":[{"id":1,"weight":2}]}"#),
+                json!(""),
+                false,
+            ),
             (&SERVERS, "status", json!("online"), json!("ONLINE"), true),
             (&SERVERS, "hostname", json!("A"), json!("a"), false),
             (&USERS, "default_schema", json!(""), none, true),
         ] {
             let definition = table.column(column).unwrap();
             let rows = [row(column, one.clone()), row(column, other.clone())];
-            assert_eq!(alike(table, definition, &rows[0], &rows[1]), expected, "{column} {one} {other}");
+            assert_eq!(
+                alike(table, definition, &rows[0], &rows[1]),
+                expected,
+                "{column} {one} {other}"
+            );
         }
     }
 }

@@ -119,7 +119,10 @@ pub(super) fn is_active(row: &Row) -> bool {
 pub(super) fn in_two_rows(live: &Live) -> BTreeSet<&str> {
     let mut sides: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
     for (_, found) in live.of_table(TableName::of(&USERS)) {
-        sides.entry(found.row.text("username")).or_default().push(&found.row);
+        sides
+            .entry(found.row.text("username"))
+            .or_default()
+            .push(&found.row);
     }
     let bare = |row: &Row| {
         let mut row = row.clone();
@@ -188,7 +191,10 @@ pub(super) fn left_alone(live: &Live, wanted: &Wanted, monitored: &[RowName]) ->
                 is_unsaid(table, column, live, wanted) && !alike(table, column, live, wanted)
             };
             if is_left || is_unsaid() {
-                columns.entry((name.table, column.name)).or_default().push(short(name));
+                columns
+                    .entry((name.table, column.name))
+                    .or_default()
+                    .push(short(name));
             }
         }
     }
@@ -285,7 +291,10 @@ mod tests {
     }
 
     fn server(hostgroup: i64, host: &str, port: i64) -> (RowName, Found) {
-        found(&SERVERS, json!({"hostgroup_id": hostgroup, "hostname": host, "port": port}))
+        found(
+            &SERVERS,
+            json!({"hostgroup_id": hostgroup, "hostname": host, "port": port}),
+        )
     }
 
     fn user(name: &str, hostgroup: i64, active: i64, frontend: i64, comment: &str) -> (RowName, Found) {
@@ -297,13 +306,22 @@ mod tests {
     #[test]
     fn rows_of_shapes_that_no_project_has_are_told_from_the_others() {
         let joins = |writer: i64, reader: i64| {
-            found(&REPLICATION_HOSTGROUPS, json!({"writer_hostgroup": writer, "reader_hostgroup": reader}))
+            found(
+                &REPLICATION_HOSTGROUPS,
+                json!({"writer_hostgroup": writer, "reader_hostgroup": reader}),
+            )
         };
         let rule = |id: i64, active: i64, comment: &str| {
-            found(&QUERY_RULES, json!({"rule_id": id, "active": active, "comment": comment}))
+            found(
+                &QUERY_RULES,
+                json!({"rule_id": id, "active": active, "comment": comment}),
+            )
         };
         let list = |user: &str, address: &str| {
-            found(&FIREWALL_USERS, json!({"active": 1, "username": user, "client_address": address}))
+            found(
+                &FIREWALL_USERS,
+                json!({"active": 1, "username": user, "client_address": address}),
+            )
         };
         let rows = [
             (server(20, "r.db", 3306), false),
@@ -331,7 +349,12 @@ mod tests {
         let live = Live::of_rows(rows.iter().map(|(row, _)| row.clone()).collect());
         let beyond = Beyond::of(&live);
         for ((name, found), expected) in &rows {
-            assert_eq!(beyond.row(name, &found.row), *expected, "{name} {:?}", found.row.facts);
+            assert_eq!(
+                beyond.row(name, &found.row),
+                *expected,
+                "{name} {:?}",
+                found.row.facts
+            );
         }
     }
 }

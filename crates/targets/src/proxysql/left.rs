@@ -78,7 +78,10 @@ mod tests {
     #[test]
     fn it_is_stored_by_table_and_read_back() {
         let facts = |value: i64| {
-            Facts::from_iter([("delay".to_owned(), json!(value)), ("OK_msg".to_owned(), json!("x"))])
+            Facts::from_iter([
+                ("delay".to_owned(), json!(value)),
+                ("OK_msg".to_owned(), json!("x")),
+            ])
         };
         let turned = Facts::from_iter([("OK_msg".to_owned(), json!("x")), ("delay".to_owned(), json!(1))]);
         let rule = |id| RowName {

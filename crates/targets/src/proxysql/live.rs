@@ -263,7 +263,10 @@ impl Live {
     /// The rows that are ours and that a project can say, and the variables that were ever written.
     fn told<'a>(&'a self, ownership: &'a Ownership) -> impl Iterator<Item = (RowName, &'a Facts)> {
         let beyond = Beyond::of(self);
-        let ours = self.rows.iter().filter(move |(name, found)| found.is_ours && !beyond.row(name, &found.row));
+        let ours = self
+            .rows
+            .iter()
+            .filter(move |(name, found)| found.is_ours && !beyond.row(name, &found.row));
         let rows = ours.map(|(name, found)| (name.clone(), &found.row.facts));
         let variables = ownership.resets.keys().filter_map(|variable| {
             let name = RowName::variable(variable);

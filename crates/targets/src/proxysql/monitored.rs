@@ -28,14 +28,20 @@ pub(super) fn leave(
 ) -> Vec<RowName> {
     keep_ranks(changes, live, wanted, configuration);
     let is_left = |change: &&Change| {
-        let mut clusters = configuration.clusters.iter().filter(|cluster| cluster.roles_by.is_engine());
+        let mut clusters = configuration
+            .clusters
+            .iter()
+            .filter(|cluster| cluster.roles_by.is_engine());
         let Some((cluster, reader)) = clusters.find_map(|cluster| of_cluster(change, cluster)) else {
             return false;
         };
-        !changes.iter().any(|other| switches(other, cluster))
-            && makes(change, cluster, reader, live, wanted)
+        !changes.iter().any(|other| switches(other, cluster)) && makes(change, cluster, reader, live, wanted)
     };
-    let left: Vec<RowName> = changes.iter().filter(is_left).map(|change| change.name.clone()).collect();
+    let left: Vec<RowName> = changes
+        .iter()
+        .filter(is_left)
+        .map(|change| change.name.clone())
+        .collect();
     changes.retain(|change| !left.contains(&change.name));
     left
 }
@@ -43,7 +49,9 @@ pub(super) fn leave(
 /// Weights of a group of servers rank the writers. Where those that are live rank them as the files do, they stay.
 fn keep_ranks(changes: &mut Vec<Change>, live: &Live, wanted: &Wanted, configuration: &Configuration) {
     for cluster in &configuration.clusters {
-        let Some(reader) = cluster.reader.filter(|_| cluster.kind.group().is_some() && cluster.roles_by.is_engine())
+        let Some(reader) = cluster
+            .reader
+            .filter(|_| cluster.kind.group().is_some() && cluster.roles_by.is_engine())
         else {
             continue;
         };
@@ -59,7 +67,8 @@ fn keep_ranks(changes: &mut Vec<Change>, live: &Live, wanted: &Wanted, configura
         let weights: Vec<_> = weights.collect();
         let ranks_alike = weights.iter().all(|(server, wish, weight)| {
             let mut others = weights.iter().filter(|(other, ..)| other != server);
-            wish.is_none() || others.all(|(_, other, live)| other.is_none() || wish.cmp(other) == weight.cmp(live))
+            wish.is_none()
+                || others.all(|(_, other, live)| other.is_none() || wish.cmp(other) == weight.cmp(live))
         });
         if !ranks_alike {
             continue;
@@ -115,14 +124,16 @@ fn makes(change: &Change, cluster: &Cluster, reader: HostgroupId, live: &Live, w
     let is_out = |name: &RowName| others.iter().any(|id| name.number(0) == Some(i64::from(id.0)));
     let waits = || others.iter().any(|id| is_live(&in_hostgroup(&change.name, *id)));
     match (&change.old, &change.new) {
-        // A writer that reads, too.
-        (None, Some(_)) if change.name == as_reader => is_live(&as_writer) && is_wanted(&as_writer),
-        // A server of a group that could write, or is out.
-        (None, Some(_)) if waits() => true,
-        (Some(_), None) if is_out(&change.name) => is_wanted(&as_writer) || is_wanted(&as_reader),
-        // No server writes at the moment.
-        (None, Some(_)) => is_live(&as_reader) && !any_writes(),
-        (Some(_), None) => change.name == as_reader && is_wanted(&as_writer) && !any_writes(),
+        (None, Some(_)) => {
+            let reads_too = change.name == as_reader && is_live(&as_writer) && is_wanted(&as_writer);
+            // Of a group, servers that could write, and those that are out, are in hostgroups of their own.
+            reads_too || waits() || (is_live(&as_reader) && !any_writes())
+        }
+        (Some(_), None) => {
+            let is_placed = is_wanted(&as_writer) || is_wanted(&as_reader);
+            (is_out(&change.name) && is_placed)
+                || (change.name == as_reader && is_wanted(&as_writer) && !any_writes())
+        }
         _ => false,
     }
 }

@@ -7,9 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use serde_json::{Value, json};
-use shardwright_rules::tables::{
-    GLOBAL_VARIABLES, QUERY_RULES, SERVERS, USERS, digest_text, read_digest,
-};
+use shardwright_rules::tables::{GLOBAL_VARIABLES, QUERY_RULES, SERVERS, USERS, digest_text, read_digest};
 use shardwright_rules::{Modifiers, Words};
 
 use super::beyond::is_dropped;
@@ -136,7 +134,10 @@ fn moved_by_monitor(tables: &[Unlike]) -> BTreeSet<i64> {
 fn differences(rows: &Unlike, moved: &BTreeSet<i64>) -> Vec<NotLive> {
     let table = rows.table;
     let mut expected: BTreeMap<RowName, Row> = BTreeMap::new();
-    let of_readers = rows.memory.values().filter_map(|row| row.number("reader_hostgroup"));
+    let of_readers = rows
+        .memory
+        .values()
+        .filter_map(|row| row.number("reader_hostgroup"));
     let of_readers: BTreeSet<i64> = of_readers.collect();
     for (name, row) in &rows.memory {
         if !is_ours_to_keep(name, row) && !is_dropped(name, row, &of_readers) {

@@ -64,15 +64,23 @@ fn every_column_is_filled_by_objects_or_left_as_it_is() {
         failback: Failback::Automatic,
     };
     let mut rows = emit::rows(&everything()).unwrap();
-    for kind in [ClusterKind::Galera(group.clone()), ClusterKind::GroupReplication(group)] {
+    for kind in [
+        ClusterKind::Galera(group.clone()),
+        ClusterKind::GroupReplication(group),
+    ] {
         let mut configuration = everything();
-        let cluster = configuration.clusters.iter_mut().find(|cluster| cluster.reader.is_some());
+        let cluster = configuration
+            .clusters
+            .iter_mut()
+            .find(|cluster| cluster.reader.is_some());
         cluster.unwrap().kind = kind;
         rows.extend(emit::rows(&configuration).unwrap());
     }
     for table in Table::ALL {
         let of_table = rows.iter().filter(|row| row.table == table);
-        let filled: BTreeSet<&str> = of_table.flat_map(|row| row.columns.iter().map(|(name, _)| *name)).collect();
+        let filled: BTreeSet<&str> = of_table
+            .flat_map(|row| row.columns.iter().map(|(name, _)| *name))
+            .collect();
         let filled: BTreeSet<&str> = FILLED
             .iter()
             .filter(|(known, _)| *known == table)
@@ -83,7 +91,12 @@ fn every_column_is_filled_by_objects_or_left_as_it_is() {
         assert!(filled.is_disjoint(&left), "{}: {filled:?} {left:?}", table.name());
         let all = table.definition().columns.iter().map(|column| column.name);
         let all: BTreeSet<&str> = all.collect();
-        assert_eq!(filled.union(&left).copied().collect::<BTreeSet<_>>(), all, "{}", table.name());
+        assert_eq!(
+            filled.union(&left).copied().collect::<BTreeSet<_>>(),
+            all,
+            "{}",
+            table.name()
+        );
     }
 }
 

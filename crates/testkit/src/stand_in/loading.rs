@@ -85,7 +85,9 @@ fn strtoull(text: &str) -> u64 {
         [b'0', _, ..] => (&text[1..], 8),
         _ => (text, 10),
     };
-    let end = digits.find(|letter: char| !letter.is_digit(radix)).unwrap_or(digits.len());
+    let end = digits
+        .find(|letter: char| !letter.is_digit(radix))
+        .unwrap_or(digits.len());
     match &digits[..end] {
         "" => 0,
         digits => u64::from_str_radix(digits, radix).unwrap_or(u64::MAX),
@@ -98,7 +100,9 @@ pub(super) fn prepare(database: &Connection) -> rusqlite::Result<()> {
     database.create_scalar_function("engine_digest", 1, flags, |context| {
         let text: Option<String> = context.get(0)?;
         // A rule whose digest it cannot read has no such condition.
-        let digest = text.map(|text| strtoull(&text)).filter(|digest| !matches!(*digest, 0 | u64::MAX));
+        let digest = text
+            .map(|text| strtoull(&text))
+            .filter(|digest| !matches!(*digest, 0 | u64::MAX));
         Ok(digest.map(|digest| format!("0x{digest:016X}")))
     })?;
     database.create_scalar_function("engine_modifiers", 1, flags, |context| {

@@ -71,7 +71,12 @@ pub(crate) fn in_words_of_sessions(project: &mut Project) {
     if users.iter().all(|user| user.login == user.name) {
         return;
     }
-    let logins = Logins(users.iter().map(|user| (user.name.clone(), user.login.clone())).collect());
+    let logins = Logins(
+        users
+            .iter()
+            .map(|user| (user.name.clone(), user.login.clone()))
+            .collect(),
+    );
     for test in &mut project.route_tests {
         for step in &mut test.steps {
             if let Some(user) = &mut step.session.user {
@@ -114,18 +119,25 @@ impl Logins {
             }
         });
         topology.routes.each_mut(|route| self.scope(&mut route.matches));
-        topology.throttles.each_mut(|throttle| self.scope(&mut throttle.applies_to));
+        topology
+            .throttles
+            .each_mut(|throttle| self.scope(&mut throttle.applies_to));
         topology
             .pooling_exceptions
             .each_mut(|exception| self.scope(&mut exception.matches));
         topology.caches.each_mut(|cache| self.scope(&mut cache.matches));
-        topology.mirrors.each_mut(|mirror| self.scope(&mut mirror.matches));
+        topology
+            .mirrors
+            .each_mut(|mirror| self.scope(&mut mirror.matches));
     }
 
     fn scope(&self, scope: &mut Scope) {
         let Names { any_of, except } = &mut scope.users;
         for patterns in [any_of, except] {
-            *patterns = patterns.iter().flat_map(|pattern| self.pattern(pattern)).collect();
+            *patterns = patterns
+                .iter()
+                .flat_map(|pattern| self.pattern(pattern))
+                .collect();
         }
     }
 

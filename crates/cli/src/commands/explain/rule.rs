@@ -63,7 +63,11 @@ fn former(asked: &Asked<'_>, number: u32) -> Option<Page> {
     let compiled = &asked.built.compiled;
     let rules = |address: &Address| match compiled.explain(address.as_str()) {
         Some(found) if !found.rules.is_empty() => {
-            let ids = found.rules.iter().map(|rule| rule.id.to_string()).take(MOST_RULES);
+            let ids = found
+                .rules
+                .iter()
+                .map(|rule| rule.id.to_string())
+                .take(MOST_RULES);
             format!("{address}: rules {}", ids.collect::<Vec<_>>().join(", "))
         }
         Some(_) => address.to_string(),

@@ -97,7 +97,9 @@ impl Written {
             replace_file(&path, text.as_bytes())?;
         }
         for name in gone {
-            let path = self.directory.join(shardwright_adopt::accounts::secret_path(&name));
+            let path = self
+                .directory
+                .join(shardwright_adopt::accounts::secret_path(&name));
             match fs::remove_file(&path) {
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(failed(&path, &error)),
                 _ => {}
