@@ -284,7 +284,10 @@ pub fn digest_text(digest: u64) -> String {
 /// A digest as the engine reads it (C's `strtoull`): `0x` is hexadecimal, a leading 0 octal; and whether it read all of it.
 pub fn read_digest(text: &str) -> (u64, bool) {
     let text = text.trim_start();
-    let text = text.strip_prefix('+').unwrap_or(text);
+    let (is_negative, text) = match text.strip_prefix('-') {
+        Some(text) => (true, text),
+        None => (false, text.strip_prefix('+').unwrap_or(text)),
+    };
     let (digits, radix) = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&text[2..], 16),
         [b'0', _, ..] => (&text[1..], 8),
@@ -296,6 +299,11 @@ pub fn read_digest(text: &str) -> (u64, bool) {
     let number = match digits.get(..end) {
         Some("") | None => 0,
         Some(read) => u64::from_str_radix(read, radix).unwrap_or(u64::MAX),
+    };
+    // What does not fit is the largest number, and a sign in front of it changes nothing.
+    let number = match (is_negative, number) {
+        (true, number) if number != u64::MAX => number.wrapping_neg(),
+        _ => number,
     };
     (number, end == digits.len() && end > 0)
 }
@@ -315,6 +323,7 @@ mod tests {
             ("017", (15, true)),
             ("12", (12, true)),
             (" +5", (5, true)),
+            ("-2", (u64::MAX - 1, true)),
             ("0x12zz", (0x12, false)),
             ("zz", (0, false)),
             ("0", (0, true)),

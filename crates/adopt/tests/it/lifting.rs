@@ -69,12 +69,17 @@ fn rows_of_fast_routing_become_a_map() {
 }
 
 #[test]
-fn a_user_that_is_not_written_keeps_no_rule_from_being_lifted_and_goes_where_it_went() {
+fn a_user_of_any_name_is_held_and_keeps_no_rule_from_being_lifted() {
     let odd = "INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('svc.app', 'x', 30);";
     let rules = "(rule_id, active, match_digest, destination_hostgroup, apply) VALUES (10, 1, '^SELECT.*FOR UPDATE$', 10, 1),
           (20, 1, '^SELECT .* FROM facts', 30, 1), (30, 1, '^SELECT', 20, 1)";
     let adopted = lifted(&imported(&format!("{odd}{}", shop(rules))));
-    assert_eq!(adopted.unwritten[0].what, "user svc.app");
+    assert_eq!(adopted.unwritten, []);
+    assert!(
+        files(&adopted).contains("svc-app: {login: svc.app,"),
+        "{}",
+        files(&adopted)
+    );
     assert_eq!(adopted.lifted.resisted, [], "{}", lifts(&adopted));
 }
 

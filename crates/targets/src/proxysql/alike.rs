@@ -61,8 +61,8 @@ pub(super) fn read_facts(name: &RowName, facts: &Facts) -> Facts {
 fn read(table: &Table, column: &Column, row: &Row) -> Option<Value> {
     let is_rule = *table == QUERY_RULES;
     if column.is_number() {
-        // A negative number is none, where there may be none.
-        let number = row.number(column.name);
+        // It has 32 bits, and a negative one is none where there may be none.
+        let number = row.number(column.name).map(|number| i64::from(number as i32));
         return number
             .filter(|number| !column.is_nullable || *number >= 0)
             .map(Value::from);
@@ -143,6 +143,13 @@ mod tests {
             (&QUERY_RULES, "digest", json!("0x1"), json!("0x2"), false),
             (&QUERY_RULES, "cache_ttl", json!(-1), none.clone(), true),
             (&QUERY_RULES, "destination_hostgroup", json!("7x"), json!(7), true),
+            (
+                &QUERY_RULES,
+                "cache_ttl",
+                json!(2_147_483_648_i64),
+                none.clone(),
+                true,
+            ),
             (&QUERY_RULES, "delay", json!(1.5), json!(1), true),
             (&QUERY_RULES, "delay", json!(0), none.clone(), false),
             (&QUERY_RULES, "attributes", json!("[1]"), json!(""), true),

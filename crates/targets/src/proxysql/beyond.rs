@@ -99,8 +99,9 @@ impl Beyond {
             let hostgroups = SERVING.iter().filter_map(|column| row.number(column));
             !hostgroups.into_iter().any(|id| self.with_servers.contains(&id))
         } else if name.is_in(&QUERY_RULES) {
-            // The numbers of a project begin at 1.
-            name.number(0).is_some_and(|id| id < 1)
+            // The numbers of a project begin at 1, and have 32 bits.
+            name.number(0)
+                .is_some_and(|id| id < 1 || i32::try_from(id).is_err())
         } else if name.is_in(&FAST_ROUTING) {
             name.number(2).is_some_and(|flag| flag < 0)
         } else {

@@ -63,7 +63,10 @@ fn every_column_is_filled_by_objects_or_left_as_it_is() {
         max_transactions_behind: 5,
         failback: Failback::Automatic,
     };
-    let mut rows = emit::rows(&everything()).unwrap();
+    let mut all = everything();
+    all.users[0].default_schema = Some("shop".into());
+    all.users[0].tls = ClientTls::Required;
+    let mut rows = emit::rows(&all).unwrap();
     for kind in [
         ClusterKind::Galera(group.clone()),
         ClusterKind::GroupReplication(group),
