@@ -67,6 +67,12 @@ fn every_column_is_filled_by_objects_or_left_as_it_is() {
     all.users[0].default_schema = Some("shop".into());
     all.users[0].tls = ClientTls::Required;
     let mut rows = emit::rows(&all).unwrap();
+    for rule in &mut all.graph.rules {
+        if let Body::Engine(row) = &mut rule.body {
+            row.flag_out = Some(1);
+        }
+    }
+    rows.extend(emit::rows(&all).unwrap());
     for kind in [
         ClusterKind::Galera(group.clone()),
         ClusterKind::GroupReplication(group),

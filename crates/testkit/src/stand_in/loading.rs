@@ -79,6 +79,9 @@ const MAX_NUMBER: i64 = i32::MAX as i64;
 /// C's `strtoull` with the base that the digits have.
 fn strtoull(text: &str) -> u64 {
     let text = text.trim_start();
+    if let Some(text) = text.strip_prefix('-') {
+        return strtoull(text).wrapping_neg();
+    }
     let text = text.strip_prefix('+').unwrap_or(text);
     let (digits, radix) = match text.as_bytes() {
         [b'0', b'x' | b'X', ..] => (&text[2..], 16),
