@@ -66,6 +66,14 @@ fn every_column_is_filled_by_objects_or_left_as_it_is() {
     let mut all = everything();
     all.users[0].default_schema = Some("shop".into());
     all.users[0].tls = ClientTls::Required;
+    all.firewall = vec![Firewall {
+        user: "app".into(),
+        address: "firewall.app".into(),
+        mode: FirewallMode::Protecting,
+        schemas: vec!["shop".into()],
+        flags: vec![0],
+        digests: vec![1],
+    }];
     let mut rows = emit::rows(&all).unwrap();
     for rule in &mut all.graph.rules {
         if let Body::Engine(row) = &mut rule.body {

@@ -21,7 +21,7 @@ object! {
         .page("A [reference](secrets.md); `previous` beside it is the old one during a rotation.");
     LOGIN: Text = text(
         "login",
-        "The name that clients log in with, in any characters; the name of the user by default.",
+        "The name that clients log in with, in any characters, where it is not the name of the user.",
     )
     .examples(r#"["svc.app@eu"]"#)
     .page("1 to 80 characters on one line. See [Logins](#logins).");
