@@ -91,8 +91,8 @@ impl Beyond {
         } else if name.is_in(&USERS) {
             // The row by which servers know a user goes with the one by which it logs in.
             let user = row.text("username");
-            !is_user(row, &self.of_clusters)
-                && !(self.in_two_rows.contains(user) && self.users.contains(user))
+            let goes_with_it = self.in_two_rows.contains(user) && self.users.contains(user);
+            !(is_user(row, &self.of_clusters) || goes_with_it)
         } else if name.is_in(&FIREWALL_USERS) || name.is_in(&FIREWALL_RULES) {
             !row.text("client_address").is_empty() || !self.users.contains(row.text("username"))
         } else if JOINS.iter().any(|table| name.is_in(table)) {
@@ -224,7 +224,7 @@ fn is_default(column: &Column, row: &Row) -> bool {
     match row.facts.get(column.name) {
         None => true,
         Some(serde_json::Value::String(text)) => text == default,
-        Some(value) => value.to_string() == default,
+        Some(value) => value.as_i64().is_some_and(|number| default.parse() == Ok(number)),
     }
 }
 
