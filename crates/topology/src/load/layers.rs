@@ -12,7 +12,7 @@ use crate::resolve;
 use crate::schema;
 use crate::tree::context::Context;
 use crate::tree::data::Tables;
-use crate::tree::overlay::{self, Overlay, Schemas};
+use crate::tree::overlay::{self, Overlay, Schemas, settle_items};
 use crate::tree::structure::Checker;
 use crate::tree::variables::{Given, Variables, variables};
 use crate::tree::view::{View, merge};
@@ -190,6 +190,22 @@ impl<'d> Layers<'d> {
             base,
             variables,
         }
+    }
+
+    /// Puts whole lists in the place of the items that the environment sets.
+    pub(crate) fn settle(&mut self, sources: &Sources, tables: &Tables, report: &mut Reporter) {
+        let Some(mut overlay) = self.overlay.take() else {
+            return;
+        };
+        let mut scratch = self.context(sources, Reporter::default(), tables.clone());
+        settle_items(&mut overlay.topology, self.base.as_ref(), &mut scratch, report);
+        settle_items(
+            &mut overlay.project,
+            self.project_base().as_ref(),
+            &mut scratch,
+            report,
+        );
+        self.overlay = Some(overlay);
     }
 
     /// The project file alone, for a project of which only a part could be read.

@@ -184,7 +184,7 @@ fn resolve(
         *report = context.finish().0;
         return None;
     }
-    let layers = Layers::new(documents, overlay, report);
+    let mut layers = Layers::new(documents, overlay, report);
     let roots = documents.topology().iter().chain(&documents.environments);
     let roots = roots.filter_map(|document| document.root.as_ref());
     let tests = documents.tests.iter().filter_map(complete_root);
@@ -196,6 +196,7 @@ fn resolve(
         report,
     );
     let allow_files = allow::read_all(roots, &layers.variables, data, sources, report);
+    layers.settle(sources, &tables, report);
     let mut context = layers.context(sources, std::mem::take(report), tables.clone());
     context.now = documents.options.now;
     context.allow_files = allow_files;

@@ -15,6 +15,7 @@ pub(crate) mod overlay;
 pub(crate) mod patch;
 pub(crate) mod secrets;
 pub(crate) mod shape;
+pub(crate) mod steps;
 pub(crate) mod structure;
 pub(crate) mod variables;
 pub(crate) mod view;

@@ -9,6 +9,7 @@ use crate::codes::{BAD_ADDRESS, BAD_VALUE, PATCHES_COLLIDE};
 use crate::fields::FOR_EACH;
 use crate::reporter::Reporter;
 use crate::tree::shape::Shape;
+use crate::tree::steps::selector;
 
 /// One step of the addresses that share it.
 #[derive(Clone, Debug)]
@@ -63,6 +64,25 @@ impl Patch {
         self.below.is_empty()
     }
 
+    pub(crate) fn child_mut(&mut self, name: &str) -> Option<&mut Self> {
+        self.below.get_mut(name)
+    }
+
+    pub(crate) fn children_mut(&mut self) -> impl Iterator<Item = &mut Self> {
+        self.below.values_mut()
+    }
+
+    /// Whether items of a list are set here, each by a key of it.
+    pub(crate) fn selects_items(&self) -> bool {
+        self.below.keys().any(|step| selector(step).is_some())
+    }
+
+    /// The list that its items make, in place of what is set in them; `None`: nothing is set any more.
+    pub(crate) fn settle(&mut self, list: Option<Node>) {
+        self.below.clear();
+        self.value = list;
+    }
+
     /// Adds one address of these steps; what is wrong with it is reported.
     pub(crate) fn add(&mut self, entry: &Entry, steps: &[&str], shape: &Shape<'_>, report: &mut Reporter) {
         // A value that was forgotten must not take anything away.
@@ -87,7 +107,7 @@ impl Patch {
             if here.value.is_some() {
                 return collide(entry, here.key.span, report);
             }
-            shape = shape.and_then(|shape| shape.key(step));
+            shape = shape.and_then(|shape| shape.step(step));
             let holds_objects = shape.is_some_and(|shape| shape.holds_objects());
             here = here.below.entry(step.into()).or_insert_with(|| Self {
                 key: key(step, entry.key.span),
@@ -112,6 +132,12 @@ impl Patch {
             value: below.to_node(),
         };
         let set = self.children().filter(|below| !below.removes());
+        if self.selects_items() {
+            return Node {
+                value: Value::Sequence(set.map(Self::to_node).collect()),
+                span: self.key.span,
+            };
+        }
         let mapping: Mapping = set.map(entry).collect();
         Node {
             value: Value::Mapping(mapping),

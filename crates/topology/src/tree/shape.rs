@@ -4,6 +4,7 @@ use serde_json::{Map, Value};
 
 use crate::fields::WHERE;
 use crate::fields::refers::{DEFINES, Refers};
+use crate::tree::steps::selector;
 
 /// References that are followed in a row; schemas of ours need two.
 const MAX_REFERENCES: usize = 8;
@@ -58,9 +59,17 @@ impl<'s> Shape<'s> {
         fixed.map(|here| self.with(here)).or_else(|| self.entry())
     }
 
+    /// What stands under a step of an address: a key, or an item of a list.
+    pub(crate) fn step(self, step: &str) -> Option<Self> {
+        match selector(step) {
+            Some(_) => self.item(),
+            None => self.key(step),
+        }
+    }
+
     /// What stands under the steps of an address.
     pub(crate) fn at(self, steps: &[&str]) -> Option<Self> {
-        steps.iter().try_fold(self, |shape, step| shape.key(step))
+        steps.iter().try_fold(self, |shape, step| shape.step(step))
     }
 
     /// What stands under any name, where names are free.

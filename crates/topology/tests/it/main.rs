@@ -7,6 +7,7 @@ mod generated;
 mod hostile;
 mod invalid;
 mod pages;
+mod patched_items;
 mod properties;
 mod resolved;
 mod schemas;

@@ -8,7 +8,7 @@ use shardwright_topology::model::{
     SecretSource, ServerState, Signal, SignalLevels, SignalSource, StatementKind,
 };
 
-fn load_valid(fixture: &str) -> Project {
+pub(crate) fn load_valid(fixture: &str) -> Project {
     let loaded = crate::support::load_text("valid", fixture);
     let shown = render::text::render(&loaded.problems, &loaded.sources, false);
     loaded.project.unwrap_or_else(|| panic!("{shown}"))

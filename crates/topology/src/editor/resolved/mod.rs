@@ -69,8 +69,10 @@ pub fn write<'o>(
     let mut report = Reporter::default();
     let checkers = Checkers::new();
     let overlay = overlay(documents, &checkers, sources, &mut report);
+    let mut layers = Layers::new(documents, overlay, &mut report);
+    layers.settle(sources, &documents.tables, &mut report);
     let shown = Shown {
-        layers: Layers::new(documents, overlay, &mut report),
+        layers,
         sources,
         request,
     };

@@ -21,6 +21,7 @@ use crate::tree::context::Context;
 use crate::tree::environment::Environment;
 use crate::tree::generate::{each, for_each, is_variable};
 use crate::tree::shape::Shape;
+use crate::tree::steps::split;
 use crate::tree::variables::{Given, variables};
 use crate::tree::view::{View, merge};
 
@@ -182,7 +183,7 @@ impl<'s> Collector<'s> {
 
     /// What stands at an address of the project.
     fn at(&self, address: &str) -> Option<Shape<'s>> {
-        let steps: Vec<&str> = address.split('.').collect();
+        let steps = split(address);
         let schemas = [&self.schemas.topology, &self.schemas.project];
         schemas
             .into_iter()

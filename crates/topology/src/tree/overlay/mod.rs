@@ -1,12 +1,14 @@
 //! Environments: `env/NAME.yaml` with values for variables and patches of the topology and the project file.
 
 mod hits;
+mod items;
 
 use serde_json::{Value, json};
 use shardwright_diagnostics::{Diagnostic, Sources, Span, did_you_mean};
 use shardwright_documents::{Document, Entry, Key, Node};
 
 pub(crate) use hits::check_hits;
+pub(crate) use items::settle_items;
 
 use crate::codes::{BAD_ADDRESS, UNKNOWN_ENVIRONMENT};
 use crate::fields::{AnyField, ENVIRONMENTS, EXPECTS, object};
@@ -14,6 +16,7 @@ use crate::project_files::{ENVIRONMENT_DIRECTORY, environment_name};
 use crate::reporter::Reporter;
 use crate::tree::patch::Patch;
 use crate::tree::shape::Shape;
+use crate::tree::steps::{selector, split};
 use crate::tree::structure::Checker;
 use crate::tree::variables::value_schema;
 
@@ -97,13 +100,13 @@ impl<'d> Overlay<'d> {
 }
 
 fn steps<'k>(address: &'k Key, report: &mut Reporter) -> Option<Vec<&'k str>> {
-    let steps: Vec<&str> = address.text.split('.').collect();
+    let steps = split(&address.text);
     let fault = if steps.len() > MAX_STEPS {
         Some("has more than 32 steps")
     } else if steps.iter().any(|step| step.is_empty()) {
         Some("has an empty step")
-    } else if address.text.contains('[') {
-        Some("points into a list: set the whole list")
+    } else if steps.iter().any(|step| is_unclear(step)) {
+        Some("points into a list, and not at an item by a key of it")
     } else if address.text.contains("$(") {
         Some("contains a `$( … )`: write the name of the generated object")
     } else {
@@ -111,10 +114,15 @@ fn steps<'k>(address: &'k Key, report: &mut Reporter) -> Option<Vec<&'k str>> {
     };
     if let Some(fault) = fault {
         let message = format!("the address `{}` {fault}", address.text);
+        let help = if address.text.contains('[') {
+            "write a key of the item with its value, query_rules.legacy.rules[rule_id=100].cluster, or set the whole list"
+        } else {
+            "write names and keys, separated by dots: clusters.pay.servers.pxc3.state"
+        };
         report.push(
             Diagnostic::error(BAD_ADDRESS, message)
                 .at(address.span, "")
-                .help("write names and keys, separated by dots: clusters.pay.servers.pxc3.state"),
+                .help(help),
         );
         return None;
     }
@@ -133,6 +141,11 @@ fn steps<'k>(address: &'k Key, report: &mut Reporter) -> Option<Vec<&'k str>> {
         return None;
     }
     Some(steps)
+}
+
+/// Whether a step has a bracket and selects no item.
+fn is_unclear(step: &str) -> bool {
+    step.contains(['[', ']']) && selector(step).is_none()
 }
 
 fn is_of_project(entry: &Entry, project: &Value) -> bool {
