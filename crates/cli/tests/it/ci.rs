@@ -122,11 +122,87 @@ fn the_templates_are_yaml_and_name_what_is_there() {
         }
     }
     let action = std::fs::read_to_string(repository().join("action.yml")).unwrap();
-    for variable in ["SHARDWRIGHT", "DIRECTORY", "ENVIRONMENT", "PLAN", "OUT"] {
+    for variable in [
+        "SHARDWRIGHT",
+        "DIRECTORY",
+        "ENVIRONMENT",
+        "BASELINE",
+        "PLAN",
+        "OUT",
+    ] {
         let check = std::fs::read_to_string(repository().join("ci/check")).unwrap();
         assert!(check.contains(&format!("#   {variable} ")), "{variable}");
         assert!(action.contains(&format!("        {variable}: ")), "{variable}");
     }
+}
+
+/// A project whose second rule is never reached, and more rules.
+fn with_dead_rules(environment: &CommandEnvironment, dead: usize) {
+    let project = "version: 1\nengines: [proxysql-2.7]\n";
+    environment.write("shardwright.yaml", project).unwrap();
+    let mut topology = "version: 1\nclusters:\n  a: {type: single, servers: {s: {host: s.db}}}\nusers:\n  \
+                        app: {password: {env: APP_PASSWORD}, cluster: a}\nquery_rules:\n  own:\n    rules:\n"
+        .to_owned();
+    for rule in 0..=dead {
+        topology.push_str(&format!(
+            "      - {{match_digest: \"^SELECT x\", cluster: a, timeout: {}, apply: 1}}\n",
+            1000 + rule
+        ));
+    }
+    environment.write("topology/shop.yaml", topology).unwrap();
+}
+
+#[test]
+fn findings_of_a_baseline_do_not_fail_the_checks_and_new_ones_do() {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    let check = |variables: &[(&str, &str)]| {
+        let script = "shardwright fmt\nshardwright compile\n\"$SHARDWRIGHT_SOURCE/ci/check\"";
+        shell(
+            &environment.project(),
+            &environment.outside("home"),
+            script,
+            variables,
+        )
+    };
+    with_dead_rules(&environment, 1);
+    let output = check(&[]);
+    assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
+    assert!(
+        shown(&output).contains("== shardwright lint: exit code 3"),
+        "{}",
+        shown(&output)
+    );
+    let arguments = ["lint", "--baseline", "known.json", "--update-baseline"];
+    environment.run(arguments).unwrap();
+    let output = check(&[("BASELINE", "known.json")]);
+    assert_eq!(output.status.code(), Some(0), "{}", shown(&output));
+    with_dead_rules(&environment, 2);
+    let output = check(&[("BASELINE", "known.json")]);
+    assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
+}
+
+#[test]
+fn a_target_that_cannot_be_read_is_neither_drift_nor_none() {
+    let environment = CommandEnvironment::new(PROGRAM).unwrap();
+    with_dead_rules(&environment, 0);
+    let nobody = shardwright_testkit::ReservedPort::new().unwrap();
+    let project = format!(
+        "version: 1\nengines: [proxysql-2.7]\ntargets:\n  px: {{engine: proxysql-2.7, admin: \"{}\", user: admin, password: {{env: \
+         APP_PASSWORD}}}}\n",
+        nobody.address()
+    );
+    environment.write("shardwright.yaml", project).unwrap();
+    let script = "\"$SHARDWRIGHT_SOURCE/ci/drift\"";
+    let outputs = environment.outside("outputs");
+    let variables = [("GITHUB_OUTPUT", outputs.to_str().unwrap())];
+    let output = shell(
+        &environment.project(),
+        &environment.outside("home"),
+        script,
+        &variables,
+    );
+    assert_eq!(output.status.code(), Some(1), "{}", shown(&output));
+    assert_eq!(std::fs::read_to_string(outputs).unwrap(), "drift=unknown\n");
 }
 
 /// Runs `ci/comment` on a plan; gives what it printed.
