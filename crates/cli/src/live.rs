@@ -1,6 +1,7 @@
 //! Targets of the project file as live targets, and the plan towards them.
 
 mod observing;
+mod runs;
 mod sisters;
 mod standing;
 
@@ -14,12 +15,12 @@ use shardwright_plan::{
 };
 use shardwright_rules::{Address, Configuration, EngineId};
 use shardwright_secrets::Secret;
-use shardwright_targets::proxysql::{Identity, Run};
 use shardwright_targets::{AdminAddress, BundledTarget, ProxySqlTarget, Timeouts};
 use shardwright_topology::model;
 
 use self::observing::Observing;
 pub(crate) use self::observing::side_by_side;
+pub(crate) use self::runs::{Part, keep_runs, keep_runs_if_known, parts};
 pub(crate) use self::sisters::tell_writers;
 use crate::analysed::Analysed;
 use crate::args::{Foreign, Selection};
@@ -29,7 +30,6 @@ use crate::exit::Exit;
 use crate::ownership::ownership;
 use crate::project::{Built, Opened};
 pub(crate) use crate::references::secret;
-use crate::state;
 use crate::ui::Ui;
 
 /// How long a plan can be applied when the project file does not say.
@@ -95,55 +95,46 @@ impl Live {
             target.drain(patience);
         }
     }
-
-    /// Says where the state of its runs is kept, and names the next one.
-    pub(crate) fn keep_runs(&mut self, opened: &Opened) -> Result<(), CommandError> {
-        if let Proxy::ProxySql(target) = &mut self.proxy {
-            target.keep_runs(state::journal(opened)?, identity(opened)?);
-        }
-        Ok(())
-    }
-}
-
-/// A run by its name, and the target that it is of.
-pub(crate) fn run(opened: &Opened, name: &str) -> Result<(Run, ProxySqlTarget), CommandError> {
-    let run = state::journal(opened)?.run(name);
-    let run = run.map_err(|error| {
-        CommandError::failed(error.to_string()).hint("shardwright history lists the runs")
-    })?;
-    let selection = Selection {
-        targets: vec![run.record.target.clone()],
-    };
-    for mut live in targets(opened, &selection)? {
-        live.keep_runs(opened)?;
-        if let Proxy::ProxySql(target) = live.proxy {
-            return Ok((run, *target));
-        }
-    }
-    let message = format!("target {} is a bundled proxy: it has no runs", run.record.target);
-    Err(CommandError::new(Exit::Refused, message)
-        .hint("apply the former state of the project: git revert, then apply"))
-}
-
-/// A run that begins now. Two runs of one second have other names.
-fn identity(opened: &Opened) -> Result<Identity, CommandError> {
-    let mut random = [0; 4];
-    getrandom::fill(&mut random)
-        .map_err(|error| CommandError::failed(format!("no random numbers for the name of a run: {error}")))?;
-    let digits: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
-    let now = clock::now();
-    Ok(Identity {
-        run: format!("{}-{digits}", now.strftime("%Y%m%d-%H%M%S-%3f")),
-        by: state::by(),
-        at: now.to_string(),
-        commit: crate::commit::head(&opened.directory),
-    })
 }
 
 /// The selected targets of the project file.
 pub(crate) fn targets(opened: &Opened, selection: &Selection) -> Result<Vec<Live>, CommandError> {
     let chosen = chosen(opened, selection)?.into_iter();
     chosen.map(|target| live(opened, target)).collect()
+}
+
+/// The selected targets, and those that cannot even be asked: a secret of theirs is not at hand.
+pub(crate) struct Reached {
+    pub(crate) targets: Vec<Live>,
+    pub(crate) unusable: Vec<TargetError>,
+}
+
+/// The selected targets of the project file, where one whose secrets are not at hand does not hide the others.
+pub(crate) fn reachable(opened: &Opened, selection: &Selection) -> Result<Reached, CommandError> {
+    let mut reached = Reached {
+        targets: Vec::new(),
+        unusable: Vec::new(),
+    };
+    for target in chosen(opened, selection)? {
+        match live(opened, target) {
+            Ok(live) => reached.targets.push(live),
+            Err(error) if error.exit == Exit::Failed => reached.unusable.push(TargetError {
+                target: target.name.to_string(),
+                address: target.admin.to_string(),
+                reason: error.message,
+            }),
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(reached)
+}
+
+/// The engine of a target of the project file.
+pub(crate) fn engine_of(opened: &Opened, name: &str) -> Result<EngineId, CommandError> {
+    let listed = opened.project.file.targets.iter();
+    let target = listed.into_iter().find(|target| *target.name == *name);
+    let target = target.ok_or_else(|| CommandError::internal(format!("no target is named {name}")))?;
+    crate::project::engine(target.engine.as_str())
 }
 
 fn chosen<'o>(opened: &'o Opened, selection: &Selection) -> Result<Vec<&'o model::Target>, CommandError> {
@@ -439,7 +430,7 @@ fn moves(opened: &Opened) -> Vec<ShardMove> {
     moves.collect()
 }
 
-fn expiry(opened: &Opened) -> Duration {
+pub(crate) fn expiry(opened: &Opened) -> Duration {
     limits(opened).plan_expiry.unwrap_or(DEFAULT_EXPIRY)
 }
 

@@ -1,5 +1,6 @@
 //! Where the runs of a project are kept.
 
+use std::os::unix::fs::MetadataExt;
 use std::path::PathBuf;
 use std::time::Duration;
 
@@ -20,6 +21,11 @@ const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The runs of the project.
 pub(crate) fn journal(opened: &Opened) -> Result<Journal, CommandError> {
+    let keep = opened.project.file.state.keep;
+    Ok(store(opened)?.keeping(keep))
+}
+
+fn store(opened: &Opened) -> Result<Journal, CommandError> {
     let file = &opened.project.file;
     let Some(shared) = &file.state.shared else {
         let directory = opened.directory.join(&*file.state.dir);
@@ -91,14 +97,26 @@ fn owner() -> Owner {
 pub(crate) fn by() -> String {
     let host =
         std::fs::read_to_string("/proc/sys/kernel/hostname").unwrap_or_else(|_| "localhost".to_owned());
-    let user = ["USER", "LOGNAME"]
+    let of_environment = ["USER", "LOGNAME"]
         .into_iter()
         .find_map(|name| std::env::var(name).ok());
-    format!(
-        "{}@{}",
-        user.unwrap_or_else(|| "somebody".to_owned()),
-        host.trim()
-    )
+    let user = of_environment.filter(|user| !user.is_empty());
+    format!("{}@{}", user.unwrap_or_else(account), host.trim())
+}
+
+/// The account that this process runs as, by its name where it has one: a container or a timer may have no `USER`.
+fn account() -> String {
+    let Ok(process) = std::fs::metadata("/proc/self") else {
+        return "somebody".to_owned();
+    };
+    let id = process.uid().to_string();
+    let accounts = std::fs::read_to_string("/etc/passwd").unwrap_or_default();
+    let name = accounts.lines().find_map(|line| {
+        let mut fields = line.split(':');
+        let name = fields.next()?;
+        (fields.nth(1)? == id).then(|| name.to_owned())
+    });
+    name.unwrap_or_else(|| format!("uid-{id}"))
 }
 
 fn account_of(opened: &Opened, account: &model::ServerAccount) -> Result<(String, Secret), CommandError> {

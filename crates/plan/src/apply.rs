@@ -24,11 +24,18 @@ pub fn apply_allowing(plan: &Plan, target: &mut dyn Target, allowed: &[String]) 
         Ok(change) => run.execute(&change),
         Err(ending) => ending,
     };
-    ApplyReport {
+    let mut report = ApplyReport {
         outcome,
         message,
         ..run.report
+    };
+    if let Err(error) = run.target.conclude(&report) {
+        report.message.push_str(&format!(
+            "; and the state of the run cannot say so: {}",
+            error.reason
+        ));
     }
+    report
 }
 
 /// Looks whether the target's part of `plan` could be applied now, and changes nothing; the report of an apply that cannot.

@@ -44,20 +44,39 @@ pub fn nothing_begun(plan: &Plan, checks: Vec<(String, Option<ApplyReport>)>) ->
 }
 
 fn not_begun(plan: &Plan, target: &str, why: &str) -> ApplyReport {
-    ApplyReport {
-        target: target.to_owned(),
-        plan: plan.id.clone(),
-        outcome: Outcome::NotBegun,
-        before: None,
-        after: None,
-        message: format!("not begun: {why}"),
-        problems: Vec::new(),
+    ApplyReport::not_begun(&plan.id, target, why)
+}
+
+impl ApplyReport {
+    /// Of a target to which nothing is sent because of another one. `of` is the id of the plan, or the run that is taken back.
+    pub fn not_begun(of: &str, target: &str, why: &str) -> Self {
+        Self {
+            target: target.to_owned(),
+            plan: of.to_owned(),
+            outcome: Outcome::NotBegun,
+            before: None,
+            after: None,
+            message: format!("not begun: {why}"),
+            problems: Vec::new(),
+        }
     }
 }
 
 /// The last line of an apply to several targets that has failed: what each of them runs now. `None` of one target, and where
 /// all went well.
 pub fn conclusion(reports: &[ApplyReport]) -> Option<String> {
+    concluded(
+        reports,
+        ["running the plan", "changed, and not seen to run the plan"],
+    )
+}
+
+/// The same of a rollback.
+pub fn conclusion_of_rollback(reports: &[ApplyReport]) -> Option<String> {
+    concluded(reports, ["taken back", "changed, and not seen to be taken back"])
+}
+
+fn concluded(reports: &[ApplyReport], [done, doubtful]: [&'static str; 2]) -> Option<String> {
     if reports.len() < 2 || reports.iter().all(|report| report.outcome.is_success()) {
         return None;
     }
@@ -74,9 +93,9 @@ pub fn conclusion(reports: &[ApplyReport]) -> Option<String> {
         !is_new(report) && report.trace() == Trace::Untouched && report.outcome != Outcome::NotBegun
     };
     let parts = [
-        ("running the plan", named(&is_new)),
+        (done, named(&is_new)),
         (
-            "changed, and not seen to run the plan",
+            doubtful,
             named(&|report| !is_new(report) && report.trace() == Trace::Changed),
         ),
         ("not known", named(&|report| report.trace() == Trace::Unknown)),

@@ -34,7 +34,7 @@ pub use capacity::too_many_connections;
 pub use counts::{Count, Counts};
 pub use diff::{Difference, compare, diff, sort};
 pub use effect::{Action, Effect, Facts, RowChange, RowKey};
-pub use fleet::{apply_all, conclusion, nothing_begun};
+pub use fleet::{apply_all, conclusion, conclusion_of_rollback, nothing_begun};
 pub use jiff::Timestamp;
 pub use kind::ObjectKind;
 pub use observed::{Base, Observed};

@@ -78,7 +78,7 @@ pub fn errors(plan: &Plan, allowed: &[String]) -> Vec<Refusal> {
 pub fn check_taking_back(
     target: &str,
     effects: &[Effect],
-    servers: &LiveServers,
+    servers: Option<&LiveServers>,
     limits: &Limits,
     allowed: &[String],
 ) -> Vec<Refusal> {
@@ -96,8 +96,11 @@ fn without_allowed(mut refusals: Vec<Refusal>, allowed: &[String]) -> Vec<Refusa
 }
 
 /// Statements that go back to other servers: what was written since the run is not there.
-fn stale_copies(target: &str, effects: &[Effect], servers: &LiveServers) -> Option<Refusal> {
-    let subjects = stale_copies::subjects(effects, servers);
+fn stale_copies(target: &str, effects: &[Effect], servers: Option<&LiveServers>) -> Option<Refusal> {
+    let subjects = match servers {
+        Some(servers) => stale_copies::subjects(effects, servers),
+        None => stale_copies::subjects_of_whole(effects),
+    };
     let number = subjects.len();
     (number > 0).then(|| Refusal {
         code: "stale_copy".to_owned(),

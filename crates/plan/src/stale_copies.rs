@@ -40,6 +40,39 @@ pub(crate) fn subjects(effects: &[Effect], live: &LiveServers) -> Vec<Address> {
     concerned.map(|effect| effect.address.clone()).collect()
 }
 
+/// The same of a proxy whose configuration is replaced as a whole: its rows do not lead to hostgroups one by one, so every object that
+/// places statements counts once it places any of them elsewhere.
+pub(crate) fn subjects_of_whole(effects: &[Effect]) -> Vec<Address> {
+    const PLACES: [&str; 3] = ["cluster", "hostgroup", "destination_hostgroup"];
+    let loses = |cluster: &str| {
+        let mut removed = effects.iter().filter(|effect| effect.action == Action::Remove);
+        removed.any(|effect| effect.kind() == ObjectKind::Server && cluster_of(effect) == Some(cluster))
+    };
+    let changes = |effect: &Effect, facts: &[&str]| {
+        facts
+            .iter()
+            .any(|fact| effect.old.get(*fact) != effect.new.get(*fact))
+    };
+    let concerned = effects
+        .iter()
+        .filter(|effect| match (effect.kind(), effect.action) {
+            (ObjectKind::Shard | ObjectKind::ShardMap, _) => true,
+            (ObjectKind::Route | ObjectKind::QueryRule, Action::Add | Action::Remove) => true,
+            (ObjectKind::Route | ObjectKind::QueryRule | ObjectKind::User, Action::Change) => {
+                changes(effect, &PLACES) || (effect.kind() != ObjectKind::User && !effect.rows.is_empty())
+            }
+            (ObjectKind::Server, Action::Change) => changes(effect, &["host", "port"]),
+            (ObjectKind::Server, Action::Add) => cluster_of(effect).is_some_and(loses),
+            _ => false,
+        });
+    concerned.map(|effect| effect.address.clone()).collect()
+}
+
+/// The name of the cluster of a server, from its address.
+fn cluster_of(effect: &Effect) -> Option<&str> {
+    effect.address.as_str().split('.').nth(1)
+}
+
 /// Hostgroups that lose a server and get another one.
 struct Exchanged(BTreeSet<String>);
 

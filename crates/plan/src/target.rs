@@ -3,7 +3,7 @@
 use shardwright_rules::{Address, Configuration};
 use thiserror::Error;
 
-use crate::{Assessment, Change, Difference, Observed};
+use crate::{ApplyReport, Assessment, Change, Difference, Observed};
 
 /// Something that runs a configuration and can be given another one.
 pub trait Target {
@@ -54,6 +54,14 @@ pub trait Target {
     /// Replaces what it runs, when that is still the base of `change`. It is all or nothing, whatever the error,
     /// and giving the same change again is harmless.
     fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError>;
+
+    /// Is told how a change ended that it was given, so that it can be remembered.
+    ///
+    /// # Errors
+    /// It cannot be remembered.
+    fn conclude(&mut self, _: &ApplyReport) -> Result<(), TargetError> {
+        Ok(())
+    }
 }
 
 /// A target's word that it runs the desired configuration and will after a restart.

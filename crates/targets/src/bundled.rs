@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use mysql::prelude::{FromValue, Queryable};
 use mysql::{Conn, Row};
-use shardwright_plan::{Applied, ApplyError, Base, Change, Observed, Target, TargetError, TargetPlan};
+use shardwright_plan::{
+    Applied, ApplyError, ApplyReport, Base, Change, Observed, Outcome, Target, TargetError, TargetPlan,
+};
 use shardwright_rules::roles::SisterReports;
 use shardwright_rules::{Address, Configuration, FORMAT_VERSION, ServerLimit};
 
@@ -13,6 +15,8 @@ use shardwright_secrets::Secret;
 use crate::admin::{
     AdminAddress, MAX_PACKET_BYTES, Timeouts, open, printable, quoted, reason, reason_within,
 };
+use crate::bundled_runs::{Runs, WayBack, of_rollback};
+use crate::proxysql::{Identity, Journal, JournalError};
 
 /// Columns that proxies of earlier versions do not have: the project of a proxy, and what its servers have said.
 const OWNER: &str = "project";
@@ -28,6 +32,7 @@ pub struct BundledTarget {
     authorities: Option<PathBuf>,
     timeouts: Timeouts,
     reports: SisterReports,
+    runs: Option<Runs>,
 }
 
 impl BundledTarget {
@@ -47,6 +52,44 @@ impl BundledTarget {
             authorities: None,
             timeouts,
             reports: SisterReports::new(),
+            runs: None,
+        }
+    }
+
+    /// Says where runs are kept, and who makes the next one. Without that, nothing is remembered of an apply.
+    pub fn keep_runs(&mut self, journal: Journal, identity: Identity) {
+        self.runs = Some(Runs::new(journal, identity));
+    }
+
+    /// How a run is taken back, where the proxy still is as that left it. What is applied next takes it back.
+    ///
+    /// # Errors
+    /// How that ends instead.
+    pub fn way_back(&mut self, run: &str) -> Result<WayBack, Box<ApplyReport>> {
+        let target = self.name.clone();
+        let report = |outcome, message, base| Box::new(of_rollback(&target, run, outcome, message, base));
+        let observed = match self.observe() {
+            Ok(observed) => observed,
+            Err(error) => return Err(report(Outcome::NotSent, error.to_string(), None)),
+        };
+        let base = observed.base();
+        let Some(runs) = &mut self.runs else {
+            let message = "nobody said where the state of runs is kept".to_owned();
+            return Err(report(Outcome::NotSent, message, Some(base)));
+        };
+        runs.taking_back(run);
+        let way = runs.way_back(run, &self.name, observed);
+        way.map_err(|(outcome, message)| report(outcome, message, Some(base)))
+    }
+
+    /// Why it holds an older generation than was applied; `None`: it does not, or nobody remembers.
+    ///
+    /// # Errors
+    /// The state of runs cannot be read.
+    pub fn older(&self, observed: &Observed) -> Result<Option<String>, JournalError> {
+        match &self.runs {
+            Some(runs) => runs.older(&self.name, &self.address.to_string(), observed),
+            None => Ok(None),
         }
     }
 
@@ -154,10 +197,14 @@ impl Target for BundledTarget {
         };
         let base = self.base(&mut row)?;
         let json: String = self.column(&mut row, "configuration")?;
-        Ok(Observed {
+        let observed = Observed {
             server_limits: self.server_limits(&mut row)?,
             ..observed(base, &json).map_err(|reason| self.error(&reason))?
-        })
+        };
+        if let Some(runs) = &mut self.runs {
+            runs.see(&observed);
+        }
+        Ok(observed)
     }
 
     fn check(&mut self, change: &Change<'_>) -> Result<(), ApplyError> {
@@ -176,6 +223,15 @@ impl Target for BundledTarget {
 
     fn apply(&mut self, change: &Change<'_>) -> Result<Applied, ApplyError> {
         let statement = self.statement("APPLY", change)?;
+        let admin = self.address.to_string();
+        let begun = self
+            .runs
+            .as_mut()
+            .map_or(Ok(()), |runs| runs.begin(&self.name, admin, change));
+        begun.map_err(|error| match error {
+            JournalError::Locked { .. } => ApplyError::Contended(error.to_string()),
+            other => ApplyError::NotSent(self.error(&other.to_string())),
+        })?;
         let mut connection = self.connect().map_err(ApplyError::NotSent)?;
         match connection.query_first::<(u64, String), _>(statement) {
             Ok(Some((generation, fingerprint))) => Ok(Applied {
@@ -187,6 +243,11 @@ impl Target for BundledTarget {
             Err(mysql::Error::MySqlError(error)) => Err(server_error(&error.message)),
             Err(error) => Err(ApplyError::Lost(self.error(&self.reason(&error)))),
         }
+    }
+
+    fn conclude(&mut self, report: &ApplyReport) -> Result<(), TargetError> {
+        let concluded = self.runs.as_mut().map_or(Ok(()), |runs| runs.conclude(report));
+        concluded.map_err(|error| self.error(&error.to_string()))
     }
 }
 

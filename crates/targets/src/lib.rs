@@ -2,6 +2,7 @@
 
 mod admin;
 mod bundled;
+mod bundled_runs;
 pub mod emit;
 mod live_tables;
 mod pausing;
@@ -12,6 +13,7 @@ mod server;
 
 pub use admin::{AdminAddress, Timeouts};
 pub use bundled::BundledTarget;
+pub use bundled_runs::WayBack;
 pub use live_tables::{LiveTables, LiveTablesError, live_tables};
 pub use pausing::{ProxyAdmin, Unfinished, WatchedServer};
 pub use proxysql::ProxySqlTarget;

@@ -6,12 +6,12 @@ use clap::{Args as ClapArgs, Subcommand};
 
 use super::Selection;
 
-/// Takes back an apply to ProxySQL
+/// Takes back an apply, on all of its targets
 ///
-/// A run that was cut off is taken back at once: the target is between two states. One that was applied is taken back by
-/// the same changes the other way round, after approval, as a run of its own. It is refused when rows that the run wrote
-/// hold something else by now, when it would break a safety limit, and when shards or hostgroups would be served again by
-/// servers that lack what was written since (stale_copy).
+/// On a ProxySQL the same changes are made the other way round; a bundled proxy is given its former configuration. Both
+/// are runs of their own, after approval. What was cut off is taken back at once: the target is between two states. All of
+/// it is refused when one of the targets has changed since, when it would break a safety limit, and when shards or
+/// hostgroups would be served again by servers that lack what was written since (stale_copy).
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright history\n  shardwright rollback 20261125-153012-480-7f3a1c20\n  \
@@ -19,8 +19,11 @@ use super::Selection;
     shardwright rollback 20261125-153012-480-7f3a1c20 --allow \"stale_copy=the tenant was read-only\""
 )]
 pub(crate) struct Rollback {
-    /// The run, as apply and history name it
+    /// The apply, as apply and history name it; or the run of one of its targets
     pub(crate) run: String,
+    /// Leaves targets as they are that have changed since, and takes the apply back on the others
+    #[arg(long)]
+    pub(crate) leave_changed: bool,
     /// Takes it back without asking
     #[arg(long)]
     pub(crate) auto_approve: bool,
@@ -45,9 +48,9 @@ pub(crate) struct Status {
     pub(crate) detailed_exitcode: bool,
 }
 
-/// Lists the applies to ProxySQL: when, by whom, from which commit, and how they ended
+/// Lists the applies: when, by whom, from which commit, and how they ended
 ///
-/// Of each bundled proxy it lists what administrators did since the proxy was started: the latest 256 operations.
+/// An apply to several targets has a line, with a line below it for the run of each target. Of each bundled proxy it lists what administrators did since the proxy was started: the latest 256 operations.
 #[derive(Debug, ClapArgs)]
 #[command(
     after_help = "Examples:\n  shardwright history\n  shardwright history --target px-a1 --format json"

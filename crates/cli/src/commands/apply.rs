@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use shardwright_plan::render::SHOWN_DIGEST;
 use shardwright_plan::safety;
-use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan, apply_all, conclusion, nothing_begun};
+use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan, Trace, apply_all, conclusion, nothing_begun};
 use shardwright_targets::proxysql::Way;
 
 use crate::args::{Apply, Format, Global};
@@ -15,7 +15,7 @@ use crate::clock;
 use crate::commands::plan;
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
-use crate::live::{self, Live, LockUse, side_by_side};
+use crate::live::{self, Live, LockUse, Proxy, side_by_side};
 use crate::meaning;
 use crate::project::{self, Opened};
 use crate::refusals::{Subject, allowances, exit, refuse};
@@ -63,9 +63,9 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     }
     live.retain(|live| plan.change(live.name()).is_some());
     for live in &mut live {
-        live.keep_runs(&opened)?;
         live.drain(Duration::from_secs(args.drain));
     }
+    let name = live::keep_runs(&mut live, &opened)?;
     let reports = match check(&plan, &mut live, &opened, &allowed, ui)? {
         Some(refused) => refused,
         None => {
@@ -73,9 +73,16 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
             apply(&plan, &mut live, &allowed, ui)
         }
     };
-    present(&reports, ui)?;
+    let was_begun = reports.iter().any(|report| report.trace() != Trace::Untouched);
+    let name = was_begun.then_some(name.as_str());
+    present(&reports, name, ui)?;
     if let Some(conclusion) = conclusion(&reports).filter(|_| ui.format() != Format::Json) {
         ui.data(&format!("{conclusion}\n"))?;
+    }
+    if let Some(name) = name.filter(|_| reports.len() > 1) {
+        ui.status(&format!(
+            "shardwright rollback {name} takes this apply back on all of its targets"
+        ));
     }
     Ok(exit(ApplyReport::exit_code_of_all(&reports)))
 }
@@ -117,14 +124,38 @@ fn check(
     Ok((!is_ready).then(|| nothing_begun(plan, checks)))
 }
 
-/// Finishes a run that was cut off.
+/// Finishes what was cut off: a run, or the runs of an apply that have not ended.
 fn resume(name: &str, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
-    let (run, mut target) = live::run(&opened, name)?;
-    ui.status(&format!("finishing run {name} on {}", run.record.target));
-    let report = target.finish(name, Way::Forward);
-    present(std::slice::from_ref(&report), ui)?;
-    Ok(exit(report.exit_code()))
+    let mut parts = live::parts(&opened, name)?;
+    if parts.len() > 1 {
+        parts.retain(|part| part.run.is_open());
+    }
+    // In the order in which they were begun.
+    parts.reverse();
+    let mut reports = Vec::new();
+    for part in &mut parts {
+        let run = part.run.head.identity.run.clone();
+        let target = part.live.name().to_owned();
+        let Proxy::ProxySql(proxy) = &mut part.live.proxy else {
+            let message =
+                format!("target {target} is a bundled proxy: it took run {run} whole, or not at all");
+            return Err(CommandError::new(Exit::Refused, message)
+                .hint("apply again: shardwright plan shows what is missing"));
+        };
+        ui.status(&format!("finishing run {run} on {target}"));
+        let report = proxy.finish(&run, Way::Forward);
+        let has_failed = !report.outcome.is_success();
+        reports.push(report);
+        if has_failed {
+            break;
+        }
+    }
+    if reports.is_empty() {
+        ui.status(&format!("every run of {name} has ended"));
+    }
+    present(&reports, None, ui)?;
+    Ok(exit(ApplyReport::exit_code_of_all(&reports)))
 }
 
 /// A plan with other effects than those that were reviewed is not applied.
@@ -217,9 +248,10 @@ fn apply(plan: &Plan, live: &mut [Live], allowed: &[String], ui: &Ui) -> Vec<App
     })
 }
 
-pub(crate) fn present(reports: &[ApplyReport], ui: &Ui) -> Result<(), CommandError> {
+/// Writes how an apply ended on each target; `apply` is its name, where it began.
+pub(crate) fn present(reports: &[ApplyReport], apply: Option<&str>, ui: &Ui) -> Result<(), CommandError> {
     if ui.format() == Format::Json {
-        return ui.json(&serde_json::json!({ "reports": reports }));
+        return ui.json(&serde_json::json!({ "apply": apply, "reports": reports }));
     }
     for report in reports {
         ui.data(&format!("{}: {}\n", report.target, report.message))?;

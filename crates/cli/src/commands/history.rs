@@ -1,11 +1,11 @@
-//! `history`: the applies to ProxySQL of this project, and what administrators did to its bundled proxies.
+//! `history`: the applies of this project, and what administrators did to its bundled proxies.
 
 use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use shardwright_targets::Operation;
-use shardwright_targets::proxysql::PastRun;
+use shardwright_targets::proxysql::{End, PastRun};
 
 use crate::args::{self, Format, Global};
 use crate::error::CommandError;
@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::live;
 use crate::project::{self, Opened};
 use crate::state;
-use crate::ui::Ui;
+use crate::ui::{Ui, counted};
 
 /// How much of a commit is shown.
 const SHORT: usize = 8;
@@ -36,7 +36,8 @@ pub(crate) fn run(args: &args::History, global: &Global, ui: &Ui) -> Result<Exit
         return Ok(Exit::Done);
     }
     let of_proxies = proxies.iter().flat_map(OnProxy::lines);
-    let lines = runs.map(|run| line(run, taken_back(run))).chain(of_proxies);
+    let runs: Vec<&PastRun> = runs.collect();
+    let lines = of_applies(&runs, taken_back).into_iter().chain(of_proxies);
     let lines: String = lines.map(|line| line + "\n").collect();
     match lines.is_empty() {
         true => ui.status("no runs"),
@@ -45,17 +46,80 @@ pub(crate) fn run(args: &args::History, global: &Global, ui: &Ui) -> Result<Exit
     Ok(Exit::Done)
 }
 
-fn line(run: &PastRun, taken_back: Option<&str>) -> String {
+/// A line for each apply; of one with several targets, and one below it for the run of each.
+fn of_applies<'r>(runs: &[&'r PastRun], taken_back: impl Fn(&'r PastRun) -> Option<&'r str>) -> Vec<String> {
+    let mut applies: Vec<(&str, Vec<&'r PastRun>)> = Vec::new();
+    for run in runs {
+        let name = run.head.identity.of_apply();
+        match applies.iter_mut().find(|(known, _)| *known == name) {
+            Some((_, of_apply)) => of_apply.push(run),
+            None => applies.push((name, vec![run])),
+        }
+    }
+    let mut lines = Vec::new();
+    for (name, runs) in applies {
+        let is_whole = runs[0].head.identity.apply.is_some();
+        if is_whole {
+            lines.push(whole(name, &runs));
+        }
+        for run in runs {
+            let line = line(run, taken_back(run), is_whole);
+            lines.push(if is_whole { format!("  {line}") } else { line });
+        }
+    }
+    lines
+}
+
+/// `20261125-…  3 targets  dba@host  4be1c90a  applied on 2: p1, p2; has not ended on p3`
+fn whole(name: &str, runs: &[&PastRun]) -> String {
+    let said = [
+        (Some(End::Applied), "applied"),
+        (Some(End::Restored), "set back"),
+        (Some(End::Refused), "nothing changed"),
+        (Some(End::Mixed), "mixed"),
+        (None, "has not ended"),
+    ];
+    let said = said.into_iter().filter_map(|(end, what)| {
+        let of_end = runs.iter().filter(|run| run.end().map(|(end, _)| end) == end);
+        let names: Vec<&str> = of_end.map(|run| run.head.target.as_str()).collect();
+        (!names.is_empty()).then(|| format!("{what}: {}", names.join(", ")))
+    });
+    let said: Vec<String> = said.collect();
+    let of_all = runs[0];
+    format!(
+        "{name}  {}  {}  {}  {}",
+        counted(runs.len(), "target"),
+        of_all.head.identity.by,
+        commit(of_all),
+        said.join("; ")
+    )
+}
+
+/// The commit, and whether files were not as they are in it.
+fn commit(run: &PastRun) -> String {
+    let identity = &run.head.identity;
+    let commit = identity.commit.as_deref().unwrap_or("-");
+    let more = if identity.is_uncommitted {
+        " with uncommitted files"
+    } else {
+        ""
+    };
+    format!("{}{more}", commit.get(..SHORT).unwrap_or(commit))
+}
+
+fn line(run: &PastRun, taken_back: Option<&str>, is_part: bool) -> String {
     let record = &run.head;
     let taken_back = taken_back.map_or_else(String::new, |run| format!("takes back {run}: "));
-    let commit = record.identity.commit.as_deref().unwrap_or("-");
+    let who = if is_part {
+        String::new()
+    } else {
+        format!("{}  {}  ", record.identity.by, commit(run))
+    };
     format!(
-        "{}  {}  generation {}  {}  {}  {taken_back}{}",
+        "{}  {}  generation {}  {who}{taken_back}{}",
         record.identity.run,
         record.target,
         record.generation,
-        record.identity.by,
-        commit.get(..SHORT).unwrap_or(commit),
         run.end().map_or("has not ended", |(_, message)| message)
     )
 }
@@ -64,11 +128,13 @@ fn value(run: &PastRun, taken_back: Option<&str>) -> Value {
     let record = &run.head;
     json!({
         "run": record.identity.run,
+        "apply": record.identity.of_apply(),
         "target": record.target,
         "admin": record.admin,
         "by": record.identity.by,
         "at": record.identity.at,
         "commit": record.identity.commit,
+        "uncommitted": record.identity.is_uncommitted,
         "project": record.project,
         "base": record.base,
         "generation": record.generation,

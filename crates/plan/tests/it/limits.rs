@@ -156,8 +156,9 @@ fn taking_back_does_not_give_writes_to_servers_that_have_not_followed() {
         ..LiveServers::default()
     };
     let none = Limits::default();
-    let check =
-        |limits: &Limits, allowed: &[String]| check_taking_back("px1", &effects, &live, limits, allowed);
+    let check = |limits: &Limits, allowed: &[String]| {
+        check_taking_back("px1", &effects, Some(&live), limits, allowed)
+    };
     let refusals = check(&none, &[]);
     let subjects: Vec<&str> = refusals[0].subjects.iter().map(Address::as_str).collect();
     assert_eq!(refusals.len(), 1);
@@ -322,7 +323,7 @@ fn rows_that_send_statements_back_to_other_servers_are_stale_copies() {
                 new: facts(new),
             }],
         };
-        let refusals = check_taking_back("px1", &[effect], &live, &Limits::default(), &[]);
+        let refusals = check_taking_back("px1", &[effect], Some(&live), &Limits::default(), &[]);
         let codes: Vec<&str> = refusals.iter().map(|refusal| refusal.code.as_str()).collect();
         assert_eq!(codes == ["stale_copy"], expected, "{described}");
     }

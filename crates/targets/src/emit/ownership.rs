@@ -161,7 +161,8 @@ impl Ownership {
         }
     }
 
-    fn owns_user(&self, name: &str) -> bool {
+    /// Whether a user of this name is ours.
+    pub(crate) fn owns_user(&self, name: &str) -> bool {
         let ours = self.users.as_ref();
         ours.is_none_or(|globs| globs.iter().any(|glob| glob_matches(glob, name)))
     }

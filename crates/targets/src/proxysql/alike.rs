@@ -52,7 +52,9 @@ pub(super) fn read_facts(name: &RowName, facts: &Facts) -> Facts {
         facts: facts.clone(),
         secret: None,
     };
-    let columns = table.columns.iter().filter(|column| !left.contains(&column.name));
+    // People write remarks, and what we write there follows from the rest.
+    let counts = |column: &&Column| !left.contains(&column.name) && column.name != "comment";
+    let columns = table.columns.iter().filter(counts);
     let facts = columns.filter_map(|column| Some((column.name.to_owned(), read(table, column, &row)?)));
     facts.collect()
 }

@@ -6,8 +6,9 @@ use std::time::Duration;
 use shardwright_plan::safety::is_lifted;
 use shardwright_plan::{Applied, ApplyError, Base, Change as Planned, Hazard, Severity};
 
+use super::beside::Besides;
 use super::change::{Aside, Change};
-use super::hazards::codes;
+use super::hazards::{codes, without_password};
 use super::journal::{End, Identity, JournalError, Phase, Run, RunRecord, unfinished};
 use super::live::Live;
 use super::mark::{Lease, Mark, is_of_mark};
@@ -47,6 +48,8 @@ impl ProxySqlTarget {
         let changes = self.with_mark(changes, &live, planned, &identity)?;
         let session = self.connect();
         let mut session = session.map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
+        let besides = Besides::read(&mut session, &live, &self.ownership)
+            .map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
         let record = RunRecord::new(
             identity.clone(),
             (&self.name, self.address.to_string()),
@@ -55,7 +58,7 @@ impl ProxySqlTarget {
             planned.plan.base.clone(),
             &changes,
         )
-        .leaving(left);
+        .leaving(left, besides);
         let mut run = journal
             .begin(record)
             .map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
@@ -119,6 +122,9 @@ impl ProxySqlTarget {
         if !assessment.difference.effects.iter().eq(planned_effects) {
             let reason = "the project would change other rows today than the plan says";
             return Err(ApplyError::Stale(reason.to_owned()));
+        }
+        if let Some(reason) = without_password(&prepared.wanted, &prepared.changes) {
+            return Err(ApplyError::Refused(reason));
         }
         // Under the lease it is waited until nobody holds such statements.
         let waits = |hazard: &Hazard| hazard.code == codes::PREPARED && !self.drain.is_zero();

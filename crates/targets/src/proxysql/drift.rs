@@ -6,6 +6,7 @@
 //! rows; or those of the commit that the mark names. The record of the run, where it is at hand, has a digest of each row.
 
 mod causes;
+mod memory;
 mod report;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -18,6 +19,7 @@ use shardwright_rules::tables::USERS;
 use shardwright_rules::{Address, Configuration};
 use shardwright_secrets::Secret;
 
+use super::beside::{Besides, Sight};
 use super::change::Change;
 use super::changes::{changes, is_remark, with_remark};
 use super::effects::of_changes;
@@ -35,6 +37,7 @@ use super::wanted::Wanted;
 use crate::emit::Ownership;
 pub use causes::Cause;
 use causes::Evidence;
+use memory::{firewalled_mirrors, unresolved};
 pub use report::{Difference, DriftReport, ReadTarget, TargetReport, UnreadTarget};
 
 /// Whose change a difference comes from.
@@ -125,14 +128,27 @@ pub struct Drift {
     pub staged: Vec<String>,
     /// What a monitor or a scheduler has decided.
     pub left_out: Vec<LeftOut>,
+    /// What no project holds and is not as the last apply found it; a line each.
+    pub beside: Vec<String>,
+    /// Why it is older than what was applied last.
+    pub older: Option<String>,
     /// A run that has not ended, with what to do.
     pub unfinished: Option<String>,
+    /// What could not be compared, with the reason; a line each.
+    pub not_compared: Vec<String>,
+    /// What no look compares.
+    pub not_looked_at: Vec<String>,
 }
 
 impl Drift {
     /// Whether anything is not as the files and the last apply have it.
     pub fn is_any(&self) -> bool {
-        !self.differences.is_empty() || !self.staged.is_empty() || self.unfinished.is_some()
+        self.count() > 0 || self.older.is_some() || self.unfinished.is_some()
+    }
+
+    /// How many objects and rows differ.
+    pub fn count(&self) -> usize {
+        self.differences.len() + self.staged.len() + self.beside.len()
     }
 }
 
@@ -142,6 +158,7 @@ pub struct Look {
     live: Live,
     not_live: Vec<NotLive>,
     evidence: Evidence,
+    besides: Besides,
 }
 
 impl Look {
@@ -175,6 +192,7 @@ impl ProxySqlTarget {
         }
         Ok(Look {
             evidence: Evidence::read(&mut session, &self.address.to_string()).map_err(failed)?,
+            besides: Besides::read(&mut session, &live, &self.ownership).map_err(failed)?,
             live,
             not_live: found,
         })
@@ -194,6 +212,7 @@ impl ProxySqlTarget {
             live,
             not_live,
             evidence,
+            besides,
         } = look;
         let wanted = Wanted::new(desired, &self.ownership, live, &mut self.secrets)
             .map_err(|error| self.error(&error.to_string()))?;
@@ -204,7 +223,26 @@ impl ProxySqlTarget {
             .partition(|(mover, _)| mover.is_some());
         let differing: Vec<Change> = differing.into_iter().map(|(_, change)| change).collect();
         let mark = self.owner(live).map(|(_, mark)| mark.clone());
-        let last = self.last(live, mark.as_ref(), &wanted, former);
+        let mut not_compared = unresolved(&wanted);
+        let older = self.older(mark.as_ref()).unwrap_or_else(|error| {
+            not_compared.push(format!("how old it is: {error}"));
+            None
+        });
+        let last = match self.last_of_history().filter(|_| older.is_some()) {
+            Some(left) => Last::Left(left),
+            None => self.last(live, mark.as_ref(), &wanted, former),
+        };
+        let mut beside = match self.found_beside(mark.as_ref()) {
+            Ok(Some(then)) => then.changed(besides, |variable| {
+                wanted.rows.contains_key(&RowName::variable(variable))
+            }),
+            Ok(None) => Vec::new(),
+            Err(reason) => {
+                not_compared.push(reason);
+                Vec::new()
+            }
+        };
+        beside.extend(firewalled_mirrors(live, &wanted, desired));
         let observed = self.observed(live);
         // A state that cannot be read may hold a run that has not ended.
         let unfinished = self
@@ -217,6 +255,7 @@ impl ProxySqlTarget {
             evidence,
             touched: self.touched_by_open_run(),
             unfinished: unfinished.clone(),
+            older: older.clone(),
             owner: mark.as_ref().filter(|mark| mark.project != self.project).cloned(),
         };
         let differences = told.differences(&differing);
@@ -242,7 +281,11 @@ impl ProxySqlTarget {
             differences,
             staged: staged.collect(),
             left_out: left_out.collect(),
+            beside,
+            older,
             unfinished,
+            not_compared,
+            not_looked_at: Sight::nothing().map(str::to_owned).collect(),
         })
     }
 
@@ -252,7 +295,7 @@ impl ProxySqlTarget {
         if mark.project != self.project {
             return Last::Unknown;
         }
-        if live.fingerprint(&self.ownership) == mark.rows {
+        if live.has_fingerprint(&self.ownership, &mark.rows) {
             return Last::Left(live.left(&self.ownership));
         }
         let record = self
@@ -263,14 +306,15 @@ impl ProxySqlTarget {
             return Last::Left(left.clone());
         }
         let as_wanted = live.with(&changes(live, wanted));
-        if as_wanted.fingerprint(&self.ownership) == mark.rows {
+        if as_wanted.has_fingerprint(&self.ownership, &mark.rows) {
             return Last::Left(as_wanted.left(&self.ownership));
         }
         let of_commit = mark.applied.commit.as_deref().and_then(former);
         let of_commit = of_commit.and_then(|(configuration, ownership)| {
             let wanted = Wanted::new(&configuration, &ownership, live, &mut self.secrets).ok()?;
             let then = live.with(&changes(live, &wanted));
-            (then.fingerprint(&ownership) == mark.rows).then(|| then.left(&ownership))
+            then.has_fingerprint(&ownership, &mark.rows)
+                .then(|| then.left(&ownership))
         });
         of_commit.map_or(Last::Unknown, Last::Left)
     }
@@ -304,6 +348,8 @@ struct Told<'a> {
     evidence: &'a Evidence,
     touched: BTreeSet<RowName>,
     unfinished: Option<String>,
+    /// Why the target is older than what was applied.
+    older: Option<String>,
     /// The mark of another project that owns the rows.
     owner: Option<Mark>,
 }
@@ -388,6 +434,9 @@ impl Told<'_> {
                 by: mark.applied.by.clone(),
                 at: mark.applied.at.clone(),
             };
+        }
+        if self.older.is_some() {
+            return Cause::Restored;
         }
         self.evidence.cause(change, is_staged)
     }

@@ -126,18 +126,30 @@ fn unresolved(live: &Live, wanted: &Wanted) -> Vec<Hazard> {
     let mut hazards = Vec::new();
     for (name, wish) in &wanted.rows {
         let Some(reason) = &wish.unresolved else { continue };
-        let (severity, what) = match live.row(name) {
-            Some(_) => (Severity::Warning, "it is not compared, and stays as it is"),
-            None => (Severity::Error, "the user cannot be added without it"),
+        let what = match live.row(name) {
+            Some(_) => "it is not compared, and stays as it is",
+            None => "the user is added by an apply that finds it",
         };
-        let message = format!("the password cannot be found: {reason}; {what}");
-        let unresolved = hazard(codes::UNRESOLVED, severity, Some(&wish.address), message);
+        let message = format!("the password cannot be found here: {reason}; {what}");
+        let unresolved = hazard(codes::UNRESOLVED, Severity::Warning, Some(&wish.address), message);
         // A user can be in two rows.
         if hazards.last() != Some(&unresolved) {
             hazards.push(unresolved);
         }
     }
     hazards
+}
+
+/// Why changes cannot be carried out from here: a user that is new has no password.
+pub(super) fn without_password(wanted: &Wanted, changes: &[Change]) -> Option<String> {
+    changes.iter().filter(|change| change.old.is_none()).find_map(|change| {
+        let wish = wanted.rows.get(&change.name)?;
+        let reason = wish.unresolved.as_ref()?;
+        let (code, address) = (codes::UNRESOLVED, &wish.address);
+        Some(format!(
+            "{code}: {address}: the password cannot be found here: {reason}; the user cannot be added without it"
+        ))
+    })
 }
 
 /// Rows that stand where others shall be, by a key that is unique besides the primary one.

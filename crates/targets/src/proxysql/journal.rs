@@ -11,6 +11,7 @@ mod etcd;
 mod holder;
 mod mysql;
 mod record;
+mod retention;
 mod sealed;
 mod shared;
 mod store;
@@ -30,7 +31,7 @@ pub use self::error::JournalError;
 pub use self::etcd::EtcdState;
 pub use self::holder::{Holder, Owner};
 pub use self::mysql::MySqlState;
-pub use self::record::{End, Identity, Phase, RunHead, RunRecord};
+pub use self::record::{End, Identity, Phase, RunHead, RunRecord, Whole};
 pub use self::sealed::KeyReference;
 
 /// How long a lock lasts in a store without its holder.
@@ -43,6 +44,8 @@ const PAUSE: Duration = Duration::from_secs(1);
 #[derive(Clone, Debug)]
 pub struct Journal {
     store: Arc<dyn Store>,
+    /// How many runs of each target are kept; `None`: all.
+    keep: Option<usize>,
 }
 
 /// Keeps others from applying; until it is dropped.
@@ -93,6 +96,7 @@ impl Journal {
     pub fn in_directory(state: &Path, owner: Owner) -> Self {
         Self {
             store: Arc::new(Directory::new(state, owner)),
+            keep: None,
         }
     }
 
@@ -102,6 +106,7 @@ impl Journal {
         let cells = Arc::new(mysql::MySqlCells::new(state));
         Self {
             store: Arc::new(Shared::new(cells, owner, key, period)),
+            keep: None,
         }
     }
 
@@ -111,7 +116,15 @@ impl Journal {
         let cells = Arc::new(etcd::EtcdCells::new(state));
         Self {
             store: Arc::new(Shared::new(cells, owner, key, period)),
+            keep: None,
         }
+    }
+
+    /// The same where only so many runs of each target are kept, at least one.
+    #[must_use]
+    pub fn keeping(mut self, runs: usize) -> Self {
+        self.keep = Some(runs.max(1));
+        self
     }
 
     /// Keeps others from applying: other processes of this machine, and of all machines where the store is shared.
@@ -140,7 +153,12 @@ impl Journal {
     }
 
     /// Begins a run: everything that is needed to take it back is durable when this returns.
-    pub(super) fn begin(&self, record: RunRecord) -> Result<Run, JournalError> {
+    ///
+    /// Runs that are not kept any more are forgotten before.
+    pub(crate) fn begin(&self, record: RunRecord) -> Result<Run, JournalError> {
+        if let Some(keep) = self.keep {
+            retention::forget(&*self.store, keep, &record.target)?;
+        }
         self.store.begin(&record)?;
         Ok(self.of_store(StoredRun {
             record,
@@ -160,6 +178,14 @@ impl Journal {
     /// The last run of a target, where it has not ended. No key is needed.
     pub(super) fn open_run(&self, target: &str) -> Result<Option<PastRun>, JournalError> {
         Ok(self.store.open_run(target)?.map(PastRun::from))
+    }
+
+    /// The last run of a target that ended well. No key is needed.
+    ///
+    /// # Errors
+    /// [`JournalError`]
+    pub fn last_applied(&self, target: &str) -> Result<Option<PastRun>, JournalError> {
+        Ok(self.store.last_applied(target)?.map(PastRun::from))
     }
 
     /// Every run with its rows, the oldest first.
@@ -196,7 +222,7 @@ impl Run {
     ///
     /// On the way back, what cannot be written is left out while the lock is ours for certain: the record alone says how to
     /// get back, and nobody else may begin. The end is tried for some seconds, and never left out.
-    pub(super) fn note(&mut self, phase: Phase) -> Result<(), JournalError> {
+    pub(crate) fn note(&mut self, phase: Phase) -> Result<(), JournalError> {
         self.is_going_back |= matches!(phase, Phase::Restoring { .. });
         let is_end = matches!(phase, Phase::Ended { .. });
         let attempts = if is_end { ATTEMPTS } else { 1 };

@@ -28,7 +28,11 @@ impl Left {
 
     /// Whether a row holds another thing than was left; `None` stands for no row.
     pub(super) fn differs(&self, name: &RowName, now: Option<&Facts>) -> bool {
-        self.0.get(name).map(String::as_str) != now.map(|facts| digest(name, facts)).as_deref()
+        let (Some(left), Some(now)) = (self.0.get(name), now) else {
+            return self.has(name) != now.is_some();
+        };
+        // Earlier versions have recorded columns that do not count.
+        *left != digest(name, now) && *left != digest_of(now)
     }
 
     /// Whether a row of this name was left.
@@ -37,8 +41,13 @@ impl Left {
     }
 }
 
+/// A digest of what counts of a row.
 fn digest(name: &RowName, facts: &Facts) -> String {
-    let text = serde_json::to_vec(&sorted(&read_facts(name, facts))).expect("texts and numbers are JSON");
+    digest_of(&read_facts(name, facts))
+}
+
+fn digest_of(facts: &Facts) -> String {
+    let text = serde_json::to_vec(&sorted(facts)).expect("texts and numbers are JSON");
     let mut digest = sha256_hex(&text);
     digest.truncate(DIGITS);
     digest

@@ -245,14 +245,24 @@ impl Live {
         }
     }
 
-    /// A digest of the rows that are ours and of some variables, without secrets: nobody shall guess passwords from it.
+    /// A digest of the rows that are ours and of some variables, without secrets: nobody shall guess passwords from it. What no
+    /// plan counts as a difference is no part of it ([`super::alike`]).
     pub(super) fn fingerprint(&self, ownership: &Ownership) -> String {
-        let said: Vec<(String, Value)> = self
-            .told(ownership)
-            .map(|(name, facts)| (name.to_string(), sorted(&read_facts(&name, facts))))
-            .collect();
-        let bytes = serde_json::to_vec(&said).expect("texts and numbers are JSON");
-        sha256_hex(&bytes)
+        digest_of(self.told(ownership).map(|(name, facts)| {
+            let counted = read_facts(&name, facts);
+            (name, Cow::Owned(counted))
+        }))
+    }
+
+    /// Whether these rows have a fingerprint, of this version or of an earlier one, which had in it what no plan counts.
+    pub(super) fn has_fingerprint(&self, ownership: &Ownership, fingerprint: &str) -> bool {
+        let whole = || {
+            let ours = self.rows.iter().filter(|(_, found)| found.is_ours);
+            let rows = ours.map(|(name, found)| (name.clone(), &found.row.facts));
+            let rows = rows.chain(self.written_variables(ownership));
+            digest_of(rows.map(|(name, facts)| (name, Cow::Borrowed(facts))))
+        };
+        self.fingerprint(ownership) == fingerprint || whole() == fingerprint
     }
 
     /// What would be left here now.
@@ -268,16 +278,31 @@ impl Live {
             .iter()
             .filter(move |(name, found)| found.is_ours && !beyond.row(name, &found.row));
         let rows = ours.map(|(name, found)| (name.clone(), &found.row.facts));
-        let variables = ownership.resets.keys().filter_map(|variable| {
+        rows.chain(self.written_variables(ownership))
+    }
+
+    /// The variables that were ever written.
+    fn written_variables<'a>(
+        &'a self,
+        ownership: &'a Ownership,
+    ) -> impl Iterator<Item = (RowName, &'a Facts)> {
+        ownership.resets.keys().filter_map(|variable| {
             let name = RowName::variable(variable);
             let row = match is_at_start(variable) {
                 true => self.on_disk.get(&name),
                 false => self.row(&name),
             };
             row.map(|row| (name, &row.facts))
-        });
-        rows.chain(variables)
+        })
     }
+}
+
+fn digest_of<'a>(rows: impl Iterator<Item = (RowName, Cow<'a, Facts>)>) -> String {
+    let told: Vec<(String, Value)> = rows
+        .map(|(name, facts)| (name.to_string(), sorted(&facts)))
+        .collect();
+    let bytes = serde_json::to_vec(&told).expect("texts and numbers are JSON");
+    sha256_hex(&bytes)
 }
 
 /// The rows that run of some modules, whoever they are of, as memory would hold them.

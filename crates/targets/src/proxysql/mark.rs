@@ -61,6 +61,9 @@ pub struct Applied {
     /// The commit of the project; none of a run that was taken back.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Files of the project were not as they are in that commit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_uncommitted: bool,
 }
 
 /// What a project owns, so that others can see whether it is theirs too.
@@ -112,6 +115,7 @@ impl Mark {
             by: Some(identity.by.clone()),
             at: Some(identity.at.clone()),
             commit: commit.map(str::to_owned),
+            is_uncommitted: identity.is_uncommitted && commit.is_some(),
         };
         self
     }

@@ -7,6 +7,7 @@
 mod alike;
 mod apply;
 mod as_target;
+mod beside;
 mod beyond;
 mod change;
 mod changes;
@@ -45,6 +46,7 @@ mod told;
 mod unloaded;
 mod wanted;
 
+pub use beside::Sight;
 pub use changes::object_in_comment;
 pub use drift::{
     Cause, Difference, Drift, DriftReport, Drifted, Former, LeftOut, Look, ReadTarget, Side, TargetReport,
@@ -54,7 +56,7 @@ pub use finish::Way;
 pub use hazards::codes;
 pub use journal::{
     End, EtcdState, Holder, Identity, Journal, JournalError, JournalLock, KeyReference, LOCK_PERIOD,
-    MySqlState, Owner, PastRun, Phase, Run, RunHead, RunRecord,
+    MySqlState, Owner, PastRun, Phase, Run, RunHead, RunRecord, Whole,
 };
 pub use live::Live;
 pub use mark::{Applied, Lease};
@@ -63,5 +65,5 @@ pub use placement::Mover;
 pub use row::{KeyPart, Row, RowName, TableName};
 pub use rule_sets::RuleSet;
 pub use session::{AdminSession, Found, Layer, SessionError};
-pub use status::{ModuleStatus, Status};
+pub use status::{ModuleStatus, Status, tell_behind};
 pub use target::{LastApplied, ProxySqlTarget, Routing};

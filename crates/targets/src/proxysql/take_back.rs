@@ -3,6 +3,7 @@
 use shardwright_plan::{ApplyReport, Effect, LiveServers, Outcome};
 
 use super::apply::live_and_saved;
+use super::beside::Besides;
 use super::change::Change;
 use super::effects::of_changes;
 use super::ending::of_apply;
@@ -15,6 +16,9 @@ use super::serving::live_servers;
 use super::target::ProxySqlTarget;
 
 type Ending = (Outcome, String);
+
+/// How the configuration of a run that took another one back is called in its mark: it is that of no files.
+pub(super) const BEFORE: &str = "before ";
 
 impl ProxySqlTarget {
     /// What taking back a run that was applied would change, and the servers before that. Nothing is changed.
@@ -61,11 +65,12 @@ impl ProxySqlTarget {
             base.project.clone(),
             base.generation + 1,
             &identity.run,
-            format!("before {name}"),
+            format!("{BEFORE}{name}"),
             &self.ownership,
         )
         .applied_by(&identity, None);
         let left = live.with(&changes).left(&self.ownership);
+        let besides = Besides::read(&mut session, &live, &self.ownership).map_err(lost)?;
         self.marked(&mut changes, &live, mark).map_err(of_apply)?;
         let record = RunRecord::new(
             identity.clone(),
@@ -75,7 +80,7 @@ impl ProxySqlTarget {
             base.clone(),
             &changes,
         )
-        .leaving(left);
+        .leaving(left, besides);
         let mut run = journal.begin(record).map_err(of_journal)?;
         let lease = Lease::new(&identity.run, &identity.by, &identity.at);
         let reserved = self

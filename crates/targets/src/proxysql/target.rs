@@ -271,6 +271,37 @@ impl ProxySqlTarget {
         })
     }
 
+    /// Why what it holds is older than what was applied last, with what to do; `None`: it is not, or nobody remembers.
+    ///
+    /// # Errors
+    /// The state of runs cannot be read.
+    pub(super) fn older(&self, mark: Option<&Mark>) -> Result<Option<String>, JournalError> {
+        let is_of_another = mark.is_some_and(|mark| mark.project != self.project);
+        let Some((journal, _)) = self.journal.as_ref().filter(|_| !is_of_another) else {
+            return Ok(None);
+        };
+        let Some(last) = journal.last_applied(&self.name)? else {
+            return Ok(None);
+        };
+        let last = last.head;
+        if last.admin != self.address.to_string() || last.project != self.project {
+            return Ok(None);
+        }
+        let held = match mark {
+            None => "nothing of this project is here".to_owned(),
+            // Names of runs begin with their time. One that came later may have been made from another machine.
+            Some(mark) if mark.generation < last.generation && mark.run < last.identity.run => {
+                format!("generation {} is here", mark.generation)
+            }
+            Some(_) => return Ok(None),
+        };
+        Ok(Some(format!(
+            "older than what was applied: {held}, and run {} left generation {} at {}; it was restored or emptied: \
+             shardwright diff shows what it lacks, shardwright apply brings it back",
+            last.identity.run, last.generation, last.identity.at
+        )))
+    }
+
     pub(super) fn observed(&self, live: &Live) -> Observed {
         let owner = self.owner(live).map(|(_, mark)| mark);
         Observed {

@@ -60,7 +60,7 @@ impl Secrets {
         self.found.clear();
     }
 
-    fn find(&mut self, reference: &SecretReference) -> Result<Secret, String> {
+    pub(super) fn find(&mut self, reference: &SecretReference) -> Result<Secret, String> {
         let base = &self.base;
         let found = self
             .found

@@ -158,6 +158,8 @@ pub struct StateSettings {
     pub dir: Arc<str>,
     /// A store that several machines reach, in place of the directory.
     pub shared: Option<SharedState>,
+    /// How many runs of each target are kept.
+    pub keep: usize,
 }
 
 /// A store that several machines reach.
@@ -199,6 +201,8 @@ pub enum StateStore {
 impl StateSettings {
     /// The directory where none is written.
     pub(crate) const DIR: &str = ".shardwright";
+    /// How many runs of each target are kept where that is not written.
+    pub(crate) const KEEP: u32 = 1000;
 }
 
 impl Default for StateSettings {
@@ -206,6 +210,7 @@ impl Default for StateSettings {
         Self {
             dir: Self::DIR.into(),
             shared: None,
+            keep: Self::KEEP as usize,
         }
     }
 }

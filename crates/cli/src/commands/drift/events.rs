@@ -148,6 +148,18 @@ fn of_drift(drift: &Drift) -> BTreeMap<String, Event> {
             },
         );
     }
+    let lines = drift.beside.iter().map(|line| ("beside", line));
+    let older = drift.older.iter().map(|line| ("older", line));
+    let not_compared = drift.not_compared.iter().map(|line| ("not_compared", line));
+    for (kind, line) in lines.chain(older).chain(not_compared) {
+        events.insert(
+            format!("{kind} {line}"),
+            Event {
+                text: format!("{}: {line}", kind.replace('_', " ")),
+                value: json!({"kind": kind, "reason": line}),
+            },
+        );
+    }
     if let Some(unfinished) = &drift.unfinished {
         events.insert(
             format!("unfinished {unfinished}"),
@@ -208,7 +220,11 @@ mod tests {
                 differences: Vec::new(),
                 staged: staged.iter().map(|&row| row.to_owned()).collect(),
                 left_out: Vec::new(),
+                beside: Vec::new(),
+                older: None,
                 unfinished: None,
+                not_compared: Vec::new(),
+                not_looked_at: Vec::new(),
             }),
             None => Err(TargetError {
                 target: "px".into(),

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::sync::Arc;
 
-use shardwright_plan::{Assessment, Target, TargetError};
+use shardwright_plan::{Assessment, Observed, Target, TargetError};
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_targets::emit::Ownership;
 use shardwright_targets::proxysql::{Applied, Cause, Drift, Drifted, Look, Side};
-use shardwright_targets::{BundledTarget, ProxySqlTarget};
+use shardwright_targets::{BundledTarget, ProxySqlTarget, SelfProblem};
 
 use crate::args::{Global, Selection};
 use crate::error::CommandError;
-use crate::live::{self, Live, Proxy, unreachable};
+use crate::live::{self, Live, Proxy, Reached, unreachable};
 use crate::ownership::ownership;
 use crate::project::{self, Built, Opened};
 use crate::rule_set::revision;
@@ -41,6 +41,10 @@ pub(super) struct Fleet {
     pub(super) opened: Opened,
     builds: Vec<(EngineId, Built)>,
     pub(super) targets: Vec<Live>,
+    /// Targets that cannot be asked.
+    unusable: Vec<(EngineId, TargetError)>,
+    /// Why the history of runs cannot be read.
+    no_history: Option<String>,
     /// What former commits said.
     former: HashMap<(String, EngineId), FormerState>,
 }
@@ -53,7 +57,10 @@ impl Fleet {
     }
 
     fn of(opened: Opened, selection: Selection, global: Global, ui: &Ui) -> Result<Self, CommandError> {
-        let mut targets = live::targets(&opened, &selection)?;
+        let Reached {
+            mut targets,
+            unusable,
+        } = live::reachable(&opened, &selection)?;
         let mut builds: Vec<(EngineId, Built)> = Vec::new();
         for target in &mut targets {
             let engine = target.engine;
@@ -61,13 +68,20 @@ impl Fleet {
                 builds.push((engine, opened.build_to_ask(engine, ui)?));
             }
             target.manage(&opened, &built(&builds, engine).compiled.lock)?;
-            target.keep_runs(&opened)?;
         }
+        let no_history = live::keep_runs_if_known(&mut targets, &opened)?;
+        let unusable: Result<Vec<_>, CommandError> = unusable
+            .into_iter()
+            .map(|error| Ok((live::engine_of(&opened, &error.target)?, error)))
+            .collect();
+        let unusable = unusable?;
         Ok(Self {
             global,
             selection,
             opened,
             builds,
+            unusable,
+            no_history,
             targets,
             former: HashMap::new(),
         })
@@ -101,18 +115,19 @@ impl Fleet {
     /// # Errors
     /// The files say what a target cannot hold.
     pub(super) fn look(&mut self) -> Result<Vec<Seen>, CommandError> {
-        let mut looks = self.looks().into_iter();
+        let asked = self.ask();
         let mut all = Vec::with_capacity(self.targets.len());
-        for target in &mut self.targets {
+        for (target, asked) in self.targets.iter_mut().zip(asked) {
             let engine = target.engine;
             let name = target.name().to_owned();
             let desired = &built(&self.builds, engine).configuration;
-            let drift = match &mut target.proxy {
-                Proxy::Bundled(proxy) => {
-                    of_bundled(proxy, desired, self.opened.project.file.project.as_deref())
+            let drift = match (&mut target.proxy, asked) {
+                (Proxy::Bundled(_), Asked::Bundled(known)) => {
+                    let project = self.opened.project.file.project.as_deref();
+                    known.map(|known| of_bundled(&name, *known, desired, project))
                 }
-                Proxy::ProxySql(proxy) => match looks.next() {
-                    Some(Ok(look)) => {
+                (Proxy::ProxySql(proxy), Asked::ProxySql(look)) => match look {
+                    Ok(look) => {
                         let (global, known) = (&self.global, &mut self.former);
                         let mut former = |commit: &str| {
                             let key = (commit.to_owned(), engine);
@@ -124,9 +139,9 @@ impl Fleet {
                         let drift = proxy.drift(&look, desired, &mut former);
                         Ok(drift.map_err(|error| unreachable(&error))?)
                     }
-                    Some(Err(error)) => Err(error),
-                    None => return Err(CommandError::internal("a target was not looked at")),
+                    Err(error) => Err(error),
                 },
+                _ => return Err(CommandError::internal("a target was not asked what it is")),
             };
             all.push(Seen {
                 target: name,
@@ -134,7 +149,26 @@ impl Fleet {
                 drift,
             });
         }
+        let unusable = self.unusable.iter().map(|(engine, error)| Seen {
+            target: error.target.clone(),
+            engine: *engine,
+            drift: Err(error.clone()),
+        });
+        all.extend(unusable);
+        if let Some(reason) = &self.no_history {
+            for drift in all.iter_mut().filter_map(|seen| seen.drift.as_mut().ok()) {
+                drift.not_compared.push(format!("the history of runs: {reason}"));
+            }
+        }
         Ok(all)
+    }
+
+    /// Asks every target, side by side: one that hangs costs the others no time.
+    fn ask(&mut self) -> Vec<Asked> {
+        live::side_by_side(&mut self.targets, |target| match &mut target.proxy {
+            Proxy::Bundled(proxy) => Asked::Bundled(ask_bundled(proxy).map(Box::new)),
+            Proxy::ProxySql(proxy) => Asked::ProxySql(proxy.look().map(Box::new)),
+        })
     }
 
     /// Every ProxySQL as it is now, in the order of the targets; side by side, or a fleet would take minutes.
@@ -145,6 +179,28 @@ impl Fleet {
         });
         live::side_by_side(proxies, ProxySqlTarget::look)
     }
+}
+
+/// What a target has answered.
+enum Asked {
+    Bundled(Result<Box<KnownOfBundled>, TargetError>),
+    ProxySql(Result<Box<Look>, TargetError>),
+}
+
+/// What a bundled proxy runs, and what it says of itself.
+struct KnownOfBundled {
+    observed: Observed,
+    older: Result<Option<String>, String>,
+    problems: Vec<SelfProblem>,
+}
+
+fn ask_bundled(proxy: &mut BundledTarget) -> Result<KnownOfBundled, TargetError> {
+    let observed = proxy.observe()?;
+    Ok(KnownOfBundled {
+        older: proxy.older(&observed).map_err(|error| error.to_string()),
+        problems: proxy.problems()?,
+        observed,
+    })
 }
 
 fn built(builds: &[(EngineId, Built)], engine: EngineId) -> &Built {
@@ -172,30 +228,42 @@ fn former_state(global: &Global, commit: &str, engine: EngineId) -> FormerState 
 }
 
 /// A bundled proxy runs what was applied last, and nothing else.
-fn of_bundled(
-    proxy: &mut BundledTarget,
-    desired: &Configuration,
-    project: Option<&str>,
-) -> Result<Drift, TargetError> {
-    let observed = proxy.observe()?;
+fn of_bundled(target: &str, known: KnownOfBundled, desired: &Configuration, project: Option<&str>) -> Drift {
+    let KnownOfBundled {
+        observed,
+        older,
+        problems,
+    } = known;
     let is_ours = observed.project.is_none() || observed.project.as_deref() == project;
-    let effects = Assessment::of_whole(&observed, desired).difference.effects;
-    let differences = effects.into_iter().map(|effect| Drifted {
-        side: match is_ours {
-            true => Side::RepoAhead,
-            false => Side::Both,
-        },
-        effect,
-        staged: false,
-        cause: (!is_ours).then(|| Cause::Project {
+    let (older, unknown) = match older {
+        Ok(older) => (older, None),
+        Err(reason) => (None, Some(format!("how old it is: {reason}"))),
+    };
+    let cause = match (is_ours, &older) {
+        (false, _) => Some(Cause::Project {
             project: observed.project.clone(),
             run: format!("generation {}", observed.generation),
             by: None,
             at: None,
         }),
+        (true, Some(_)) => Some(Cause::Restored),
+        (true, None) => None,
+    };
+    let effects = Assessment::of_whole(&observed, desired).difference.effects;
+    let differences = effects.into_iter().map(|effect| Drifted {
+        side: match &cause {
+            None => Side::RepoAhead,
+            Some(_) => Side::Both,
+        },
+        effect,
+        staged: false,
+        cause: cause.clone(),
     });
-    Ok(Drift {
-        target: proxy.name().to_owned(),
+    let unusable = problems
+        .into_iter()
+        .map(|SelfProblem { address, problem }| format!("{address}: {problem}"));
+    Drift {
+        target: target.to_owned(),
         version: env!("CARGO_PKG_VERSION").to_owned(),
         project: observed.project.clone(),
         generation: observed.generation,
@@ -204,6 +272,10 @@ fn of_bundled(
         differences: differences.collect(),
         staged: Vec::new(),
         left_out: Vec::new(),
+        beside: Vec::new(),
+        older,
         unfinished: None,
-    })
+        not_compared: unusable.chain(unknown).collect(),
+        not_looked_at: Vec::new(),
+    }
 }

@@ -88,8 +88,13 @@ fn about(drift: &Drift, engine: EngineId) -> String {
     }
     if let Some(commit) = &drift.applied.commit {
         about.push_str(&format!(
-            ", commit {}",
-            commit.get(..SHORT_COMMIT).unwrap_or(commit)
+            ", commit {}{}",
+            commit.get(..SHORT_COMMIT).unwrap_or(commit),
+            if drift.applied.is_uncommitted {
+                " with uncommitted files"
+            } else {
+                ""
+            }
         ));
     }
     printable(&about).into_owned()
@@ -113,6 +118,41 @@ fn left_out(left_out: &[LeftOut]) -> Option<String> {
     (!said.is_empty()).then(|| format!("left out: {}", said.join(", ")))
 }
 
+/// What is to be said of a target besides its differences, a line each.
+fn besides(drift: &Drift) -> Vec<String> {
+    let staged = drift.staged.iter().map(|staged| format!("not loaded: {staged}"));
+    let beside = drift
+        .beside
+        .iter()
+        .map(|beside| format!("beside the project: {beside}"));
+    let not_compared = drift
+        .not_compared
+        .iter()
+        .map(|what| format!("not compared: {what}"));
+    drift
+        .older
+        .iter()
+        .cloned()
+        .chain(staged)
+        .chain(beside)
+        .chain(drift.unfinished.clone())
+        .chain(left_out(&drift.left_out))
+        .chain(not_compared)
+        .collect()
+}
+
+/// What no look compares, and what this one could not.
+fn not_looked_at(drift: &Drift) -> String {
+    let mut said = String::new();
+    if !drift.not_compared.is_empty() {
+        said.push_str(" in what was compared");
+    }
+    if !drift.not_looked_at.is_empty() {
+        said.push_str(&format!("; not looked at: {}", drift.not_looked_at.join(", ")));
+    }
+    said
+}
+
 fn text(seen: &[Seen], opened: &Opened, ui: &Ui) -> String {
     let mut out = String::new();
     let mut push = |line: String| {
@@ -131,7 +171,10 @@ fn text(seen: &[Seen], opened: &Opened, ui: &Ui) -> String {
                 continue;
             }
         };
-        let none = if drift.is_any() { "" } else { "  no drift" };
+        let none = match drift.is_any() {
+            true => String::new(),
+            false => format!("  no drift{}", not_looked_at(drift)),
+        };
         push(format!(
             "{}  {}{none}",
             ui.strong(&one.target),
@@ -149,14 +192,8 @@ fn text(seen: &[Seen], opened: &Opened, ui: &Ui) -> String {
                 ));
             }
         }
-        for staged in &drift.staged {
-            push(format!("  not loaded: {}", printable(staged)));
-        }
-        if let Some(unfinished) = &drift.unfinished {
-            push(format!("  {}", printable(unfinished)));
-        }
-        if let Some(left_out) = left_out(&drift.left_out) {
-            push(format!("  {left_out}"));
+        for line in besides(drift) {
+            push(format!("  {}", printable(&line)));
         }
     }
     push(summary(seen));
@@ -168,7 +205,7 @@ fn summary(seen: &[Seen]) -> String {
     let differences: usize = seen
         .iter()
         .filter_map(|one| one.drift.as_ref().ok())
-        .map(|drift| drift.differences.len() + drift.staged.len())
+        .map(Drift::count)
         .sum();
     let drifted = seen.iter().filter(|one| one.is_any()).count();
     let unread: Vec<&str> = seen
@@ -181,6 +218,7 @@ fn summary(seen: &[Seen]) -> String {
         0 if read == 0 && !seen.is_empty() => "nothing was compared".to_owned(),
         0 if !unread.is_empty() => format!("no drift on {read} of {}", counted(seen.len(), "target")),
         0 => "no drift".to_owned(),
+        _ if differences == 0 => format!("drift on {drifted} of {}", counted(seen.len(), "target")),
         _ => format!(
             "{} on {drifted} of {}",
             counted(differences, "difference"),
@@ -212,11 +250,7 @@ fn markdown(seen: &[Seen], opened: &Opened) -> String {
                 out.push_str(&format!("| {} | {} | {title} |\n", line.sign, cells.join(" | ")));
             }
         }
-        let besides = drift.staged.iter().map(|staged| format!("not loaded: {staged}"));
-        let besides: Vec<String> = besides
-            .chain(drift.unfinished.clone())
-            .chain(left_out(&drift.left_out))
-            .collect();
+        let besides = besides(drift);
         if !drift.differences.is_empty() {
             out.push('\n');
         }
@@ -237,6 +271,7 @@ fn value(seen: &[Seen], opened: &Opened) -> DriftReport {
         Err(error) => TargetReport::Unread(UnreadTarget {
             target: one.target.clone(),
             engine: one.engine.name().to_owned(),
+            drift: None,
             unreachable: error.reason.clone(),
         }),
         Ok(drift) => {

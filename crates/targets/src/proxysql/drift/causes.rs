@@ -39,6 +39,8 @@ pub enum Cause {
         /// When the peer loaded it, RFC 3339.
         at: Option<String>,
     },
+    /// The target was restored to a former state, or emptied.
+    Restored,
     /// A scheduler of this ProxySQL may have moved the server.
     Scheduler {
         /// Its programs.
@@ -78,6 +80,7 @@ impl fmt::Display for Cause {
                     at(when)
                 )
             }
+            Self::Restored => f.write_str("restored to a former state, or emptied"),
             Self::Scheduler { programs } => {
                 write!(f, "perhaps the scheduler, which runs {}", programs.join(", "))
             }

@@ -16,8 +16,10 @@ const VERSION: u32 = 1;
 pub struct DriftReport {
     /// Version of this shape.
     schema_version: u32,
-    /// Whether there is drift on any target that could be read.
-    drift: bool,
+    /// Whether there is drift on any target; null: not on those that could be read, and one could not.
+    drift: Option<bool>,
+    /// The names of the targets that could not be read.
+    unread: Vec<String>,
     /// In the order of the project file.
     targets: Vec<TargetReport>,
 }
@@ -26,9 +28,16 @@ impl DriftReport {
     /// The reports of all targets.
     pub fn of(targets: Vec<TargetReport>) -> Self {
         let is_any = |target: &TargetReport| matches!(target, TargetReport::Read(read) if read.drift);
+        let unread = targets.iter().filter_map(|target| match target {
+            TargetReport::Unread(unread) => Some(unread.target.clone()),
+            TargetReport::Read(_) => None,
+        });
+        let unread: Vec<String> = unread.collect();
+        let is_any = targets.iter().any(is_any);
         Self {
             schema_version: VERSION,
-            drift: targets.iter().any(is_any),
+            drift: (is_any || unread.is_empty()).then_some(is_any),
+            unread,
             targets,
         }
     }
@@ -51,6 +60,8 @@ pub struct UnreadTarget {
     pub target: String,
     /// Its engine, as the project file calls it.
     pub engine: String,
+    /// Always null: nobody knows.
+    pub drift: Option<bool>,
     /// Why.
     pub unreachable: String,
 }
@@ -80,8 +91,16 @@ pub struct ReadTarget {
     staged: Vec<String>,
     /// What a monitor or a scheduler has decided: it is no drift.
     left_out: Vec<LeftOut>,
+    /// What no project holds and is not as the last apply found it; a line each.
+    beside: Vec<String>,
+    /// Why it is older than what was applied last.
+    older: Option<String>,
     /// A run that has not ended, with what to do.
     unfinished: Option<String>,
+    /// What could not be compared, with the reason; a line each.
+    not_compared: Vec<String>,
+    /// What no look compares.
+    not_looked_at: Vec<String>,
 }
 
 impl ReadTarget {
@@ -103,7 +122,11 @@ impl ReadTarget {
                 .collect(),
             staged: drift.staged.clone(),
             left_out: drift.left_out.clone(),
+            beside: drift.beside.clone(),
+            older: drift.older.clone(),
             unfinished: drift.unfinished.clone(),
+            not_compared: drift.not_compared.clone(),
+            not_looked_at: drift.not_looked_at.clone(),
         }
     }
 }

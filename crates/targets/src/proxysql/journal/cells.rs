@@ -26,6 +26,9 @@ pub(super) trait Cells: Debug + Send + Sync + 'static {
     /// Puts a value, where `lock` still holds the lock. Doing it again is harmless.
     fn put(&self, lock: &[u8], name: &str, value: &[u8]) -> Result<(), CellError>;
 
+    /// Takes away the values whose names are from `from` up to `end`, where `lock` still holds the lock. Doing it again is harmless.
+    fn remove(&self, lock: &[u8], from: &str, end: &[u8]) -> Result<(), CellError>;
+
     /// A value.
     fn get(&self, name: &str) -> Result<Option<Vec<u8>>, CellError>;
 

@@ -15,7 +15,7 @@ use zeroize::Zeroize;
 
 use super::error::JournalError;
 use super::holder::{Holder, Owner};
-use super::record::{Phase, RunHead, RunRecord, check_version, is_open};
+use super::record::{Phase, RunHead, RunRecord, check_version, is_applied, is_open};
 use super::store::{Store, StoredRun};
 
 const RECORD: &str = "run.json";
@@ -97,6 +97,23 @@ impl Directory {
         // A process that ended while it began a run has sent nothing.
         names.retain(|name| self.path.join(name).join(LINES).exists());
         Ok(names)
+    }
+
+    /// The last run of a target that is one of these. Records are large: only theirs are read.
+    fn last(
+        &self,
+        target: &str,
+        is_one: fn(&[Phase]) -> bool,
+    ) -> Result<Option<StoredRun<RunHead>>, JournalError> {
+        for name in self.names()?.into_iter().rev() {
+            if is_one(&self.phases(&name)?) {
+                let run: StoredRun<RunHead> = self.read(&name)?;
+                if run.record.target == target {
+                    return Ok(Some(run));
+                }
+            }
+        }
+        Ok(None)
     }
 
     fn read<R: DeserializeOwned>(&self, name: &str) -> Result<StoredRun<R>, JournalError> {
@@ -223,21 +240,28 @@ impl Store for Directory {
         written.map_err(|source| JournalError::Io { path, source })
     }
 
+    fn count(&self) -> Result<usize, JournalError> {
+        Ok(self.names()?.len())
+    }
+
+    /// The lines go first: a run without them has not begun.
+    fn remove(&self, run: &str) -> Result<(), JournalError> {
+        let directory = self.path.join(run);
+        let lines = directory.join(LINES);
+        fs::remove_file(&lines).map_err(io_error(&lines))?;
+        fs::remove_dir_all(&directory).map_err(io_error(&directory))
+    }
+
     fn heads(&self) -> Result<Vec<StoredRun<RunHead>>, JournalError> {
         self.names()?.into_iter().map(|name| self.read(&name)).collect()
     }
 
-    /// Records are large: those of runs that have ended are not read.
     fn open_run(&self, target: &str) -> Result<Option<StoredRun<RunHead>>, JournalError> {
-        for name in self.names()?.into_iter().rev() {
-            if is_open(&self.phases(&name)?) {
-                let run: StoredRun<RunHead> = self.read(&name)?;
-                if run.record.target == target {
-                    return Ok(Some(run));
-                }
-            }
-        }
-        Ok(None)
+        self.last(target, is_open)
+    }
+
+    fn last_applied(&self, target: &str) -> Result<Option<StoredRun<RunHead>>, JournalError> {
+        self.last(target, is_applied)
     }
 
     fn run(&self, run: &str) -> Result<StoredRun<RunRecord>, JournalError> {

@@ -141,6 +141,15 @@ impl Cells for EtcdCells {
         }
     }
 
+    fn remove(&self, lock: &[u8], from: &str, end: &[u8]) -> Result<(), CellError> {
+        let end = [self.prefix.as_bytes(), end].concat();
+        let range = json!({"key": self.key(from), "range_end": encoded(&end)});
+        match self.if_held(lock, &json!({"request_delete_range": range}))? {
+            true => Ok(()),
+            false => Err(self.lost()),
+        }
+    }
+
     fn get(&self, name: &str) -> Result<Option<Vec<u8>>, CellError> {
         let answer = self.call("/v3/kv/range", &json!({"key": self.key(name)}))?;
         Ok(found(&answer)?.into_iter().next().map(|kept| kept.value))

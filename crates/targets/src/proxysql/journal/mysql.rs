@@ -186,6 +186,25 @@ impl Cells for MySqlCells {
         }
     }
 
+    fn remove(&self, lock: &[u8], from: &str, end: &[u8]) -> Result<(), CellError> {
+        let deletion = format!(
+            "DELETE FROM shardwright_values WHERE project = {0} AND name >= {1} AND name < {2} \
+             AND EXISTS (SELECT 1 FROM shardwright_locks WHERE project = {0} AND holder = {3})",
+            self.project(),
+            literal(from.as_bytes()),
+            literal(end),
+            literal(lock)
+        );
+        let removed = self.with(|connection| {
+            connection.query_drop(&deletion)?;
+            Ok(connection.affected_rows() > 0 || self.is_held(connection, lock)?)
+        })?;
+        match removed {
+            true => Ok(()),
+            false => Err(self.lost()),
+        }
+    }
+
     fn get(&self, name: &str) -> Result<Option<Vec<u8>>, CellError> {
         let query = format!(
             "SELECT value FROM shardwright_values WHERE project = {} AND name = {}",

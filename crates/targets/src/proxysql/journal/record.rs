@@ -4,9 +4,10 @@ use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 use shardwright_plan::{Base, Facts};
-use shardwright_rules::Address;
+use shardwright_rules::{Address, Configuration};
 use shardwright_secrets::Secret;
 
+use crate::proxysql::beside::Besides;
 use crate::proxysql::change::{Aside, Change, Shelved};
 use crate::proxysql::left::Left;
 use crate::proxysql::row::{Row, RowName};
@@ -26,6 +27,29 @@ pub struct Identity {
     /// The commit of the project, where it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub commit: Option<String>,
+    /// Files of the project were not as they are in that commit.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_uncommitted: bool,
+    /// The apply that the run is a part of, where that has runs on several targets.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub apply: Option<String>,
+}
+
+impl Identity {
+    /// The apply that the run is a part of; of one with one target, the run itself.
+    pub fn of_apply(&self) -> &str {
+        self.apply.as_deref().unwrap_or(&self.run)
+    }
+
+    /// The run of one of several targets of this apply, by its number.
+    #[must_use]
+    pub fn part(&self, number: usize) -> Self {
+        Self {
+            run: format!("{}-{number}", self.run),
+            apply: Some(self.run.clone()),
+            ..self.clone()
+        }
+    }
 }
 
 /// What a run is, without the rows.
@@ -57,6 +81,21 @@ pub struct RunRecord {
     /// What it leaves; absent in records of earlier versions.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     left: Option<Left>,
+    /// What it finds beside the rows of projects; absent in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    besides: Option<Besides>,
+    /// Of a bundled proxy, whose configuration is replaced as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    whole: Option<Whole>,
+}
+
+/// The configurations of a bundled proxy before a run and after it.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub struct Whole {
+    /// The one before; `None`: it had none yet.
+    pub before: Option<Configuration>,
+    /// The fingerprint of the one after.
+    pub after: String,
 }
 
 impl Deref for RunRecord {
@@ -163,6 +202,8 @@ impl RunRecord {
             version: VERSION,
             changes: changes.collect(),
             left: None,
+            besides: None,
+            whole: None,
             head: RunHead {
                 identity,
                 target: target.0.to_owned(),
@@ -175,10 +216,33 @@ impl RunRecord {
         }
     }
 
-    /// The same with what it leaves.
-    pub(in crate::proxysql) fn leaving(mut self, left: Left) -> Self {
+    /// A run of a bundled proxy, which replaces its configuration.
+    pub(crate) fn of_whole(head: RunHead, whole: Whole) -> Self {
+        Self {
+            version: VERSION,
+            head,
+            changes: Vec::new(),
+            left: None,
+            besides: None,
+            whole: Some(whole),
+        }
+    }
+
+    /// The configurations of a bundled proxy; `None`: the run is of a ProxySQL.
+    pub fn whole(&self) -> Option<&Whole> {
+        self.whole.as_ref()
+    }
+
+    /// The same with what it leaves, and what it finds beside.
+    pub(in crate::proxysql) fn leaving(mut self, left: Left, besides: Besides) -> Self {
         self.left = Some(left);
+        self.besides = Some(besides);
         self
+    }
+
+    /// What it found beside the rows of projects, where its record says so.
+    pub(in crate::proxysql) fn besides(&self) -> Option<&Besides> {
+        self.besides.as_ref()
     }
 
     /// What it left, where its record says so.
@@ -222,6 +286,11 @@ pub(super) fn end(phases: &[Phase]) -> Option<(End, &str)> {
 /// Whether somebody has to finish a run or take it back.
 pub(super) fn is_open(phases: &[Phase]) -> bool {
     end(phases).is_none_or(|(end, _)| end == End::Mixed)
+}
+
+/// Whether what a run wanted was live and saved when it ended.
+pub(super) fn is_applied(phases: &[Phase]) -> bool {
+    matches!(end(phases), Some((End::Applied, _)))
 }
 
 /// What a record says of its version, whatever else is in it.

@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 use serde::{Deserialize, Serialize};
 use zeroize::Zeroizing;
 
-use super::cells::{CellError, Cells, Held};
+use super::cells::{CellError, Cells, Held, after};
 use super::error::JournalError;
 use super::holder::{Holder, Owner};
 use super::record::{Phase, RunHead, RunRecord, check_version};
@@ -95,15 +95,17 @@ impl Shared {
         held.holder().ok_or_else(other)
     }
 
-    fn put(&self, name: &str, value: &[u8]) -> Result<(), JournalError> {
-        let lock = {
-            let locked = self.locked.lock().unwrap_or_else(PoisonError::into_inner);
-            locked.as_ref().map(|locked| locked.lock.clone())
-        };
-        let lock = lock.ok_or_else(|| JournalError::LockLost {
+    fn own_lock(&self) -> Result<Vec<u8>, JournalError> {
+        let locked = self.locked.lock().unwrap_or_else(PoisonError::into_inner);
+        let lock = locked.as_ref().map(|locked| locked.lock.clone());
+        lock.ok_or_else(|| JournalError::LockLost {
             place: self.cells.place().to_owned(),
             reason: "it was given back".to_owned(),
-        })?;
+        })
+    }
+
+    fn put(&self, name: &str, value: &[u8]) -> Result<(), JournalError> {
+        let lock = self.own_lock()?;
         self.cells
             .put(&lock, name, value)
             .map_err(|error| self.failed(error))
@@ -220,6 +222,24 @@ impl Store for Shared {
     fn note(&self, run: &str, number: u64, phase: &Phase) -> Result<(), JournalError> {
         let line = serde_json::to_vec(phase).expect("texts are JSON");
         self.put(&format!("phases/{run}/{number:08}"), &line)
+    }
+
+    fn count(&self) -> Result<usize, JournalError> {
+        Ok(self.list("heads/")?.len())
+    }
+
+    /// The head goes first: a run without it has not begun.
+    fn remove(&self, run: &str) -> Result<(), JournalError> {
+        let lock = self.own_lock()?;
+        let head = head_name(run);
+        let of_run = [format!("rows/{run}/"), format!("phases/{run}/")];
+        let ranges = of_run.iter().map(|prefix| (prefix, after(prefix)));
+        for (from, end) in std::iter::once((&head, [head.as_bytes(), &[0]].concat())).chain(ranges) {
+            self.cells
+                .remove(&lock, from, &end)
+                .map_err(|error| self.failed(error))?;
+        }
+        Ok(())
     }
 
     fn heads(&self) -> Result<Vec<StoredRun<RunHead>>, JournalError> {

@@ -4,7 +4,7 @@ use std::fmt::Debug;
 
 use super::error::JournalError;
 use super::holder::Holder;
-use super::record::{Phase, RunHead, RunRecord, is_open};
+use super::record::{Phase, RunHead, RunRecord, is_applied, is_open};
 
 /// A run without its rows, as far as it has come.
 #[derive(Debug)]
@@ -38,6 +38,12 @@ pub(super) trait Store: Debug + Send + Sync {
     /// Keeps what was begun or done. Doing it again is harmless.
     fn note(&self, run: &str, number: u64, phase: &Phase) -> Result<(), JournalError>;
 
+    /// How many runs there are.
+    fn count(&self) -> Result<usize, JournalError>;
+
+    /// Forgets a run. One that cannot be forgotten whole is no run any more.
+    fn remove(&self, run: &str) -> Result<(), JournalError>;
+
     /// Every run, the oldest first.
     fn heads(&self) -> Result<Vec<StoredRun<RunHead>>, JournalError>;
 
@@ -46,6 +52,13 @@ pub(super) trait Store: Debug + Send + Sync {
         let heads = self.heads()?.into_iter().rev();
         let mut of_target = heads.filter(|run| run.record.target == target);
         Ok(of_target.find(|run| is_open(&run.phases)))
+    }
+
+    /// The last run of a target that ended well.
+    fn last_applied(&self, target: &str) -> Result<Option<StoredRun<RunHead>>, JournalError> {
+        let heads = self.heads()?.into_iter().rev();
+        let mut of_target = heads.filter(|run| run.record.target == target);
+        Ok(of_target.find(|run| is_applied(&run.phases)))
     }
 
     /// A run with its rows.

@@ -90,6 +90,54 @@ fn whether_a_run_is_open_is_asked_in_few_questions_after_many_runs() {
 }
 
 #[test]
+fn only_so_many_runs_of_a_target_are_kept_and_those_that_are_needed_in_any_case() {
+    for kind in KINDS {
+        let journal = kit().journal(kind, "keeping", "a@one", None).keeping(3);
+        let lock = journal.lock().unwrap();
+        let of = |name: &str, target: &str| {
+            let mut record = record(name, 0);
+            record.head.target = target.to_owned();
+            journal.begin(record).unwrap()
+        };
+        of("run-0", "other").note(ended(End::Applied)).unwrap();
+        let open = of("run-1", "px");
+        for (number, end) in (2..=7).zip([
+            End::Applied,
+            End::Applied,
+            End::Refused,
+            End::Restored,
+            End::Refused,
+            End::Restored,
+        ]) {
+            of(&format!("run-{number}"), "px").note(ended(end)).unwrap();
+        }
+        drop(lock);
+        let names = || -> Vec<String> {
+            let history = journal.history().unwrap().into_iter();
+            history.map(|run| run.head.identity.run).collect()
+        };
+        // The newest three; one that has not ended, and one that left what is there now. The other target is not concerned.
+        assert_eq!(
+            names(),
+            ["run-0", "run-1", "run-3", "run-5", "run-6", "run-7"],
+            "{kind:?}"
+        );
+        assert!(
+            matches!(journal.run("run-2"), Err(JournalError::NoRun(_))),
+            "{kind:?}"
+        );
+        assert_eq!(
+            journal.run("run-3").unwrap().record.changes().len(),
+            1,
+            "{kind:?}"
+        );
+        assert!(open.is_open());
+        let last = journal.last_applied("px").unwrap().unwrap();
+        assert_eq!(last.head.identity.run, "run-3", "{kind:?}");
+    }
+}
+
+#[test]
 fn one_works_at_a_time_and_others_are_told_who() {
     for kind in KINDS {
         let (mine, theirs) = (

@@ -35,6 +35,9 @@ fn spent(rig: &Rig, done: impl FnOnce(&str)) -> (Vec<String>, usize) {
     (network.statements(), network.rows())
 }
 
+/// Tables beside the rows of projects, which are small, and read once by an apply.
+const BESIDE: usize = 6;
+
 #[test]
 fn one_moved_shard_reads_the_rules_once_for_a_plan_and_three_times_for_an_apply() {
     let Some(rig) = Rig::start("the cost of an apply to a real ProxySQL") else {
@@ -49,7 +52,11 @@ fn one_moved_shard_reads_the_rules_once_for_a_plan_and_three_times_for_an_apply(
     });
     // Written and read back in memory, compared before the load and after the save, and observed.
     assert!(rows <= 4 * SHARDS + 3 * OTHER_ROWS, "first apply: {rows} rows");
-    assert!(statements.len() <= 100, "{} {statements:#?}", statements.len());
+    assert!(
+        statements.len() <= 100 + BESIDE,
+        "{} {statements:#?}",
+        statements.len()
+    );
 
     let mut planned = None;
     let (statements, rows) = spent(&rig, |admin| {
@@ -64,7 +71,11 @@ fn one_moved_shard_reads_the_rules_once_for_a_plan_and_three_times_for_an_apply(
     });
     // What is there before, under the lease, and afterwards.
     assert!(rows <= 3 * (SHARDS + OTHER_ROWS), "apply: {rows} rows");
-    assert!(statements.len() <= 55, "{} {statements:#?}", statements.len());
+    assert!(
+        statements.len() <= 55 + BESIDE,
+        "{} {statements:#?}",
+        statements.len()
+    );
     // A runtime table is written anew, with every rule, for each statement that names it.
     let refreshed = statements
         .iter()

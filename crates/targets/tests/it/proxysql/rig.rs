@@ -89,6 +89,8 @@ impl Rig {
             by: "me@here".into(),
             at: "2026-11-25T12:00:00Z".into(),
             commit: None,
+            is_uncommitted: false,
+            apply: None,
         }
     }
 

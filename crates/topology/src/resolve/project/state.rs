@@ -15,6 +15,13 @@ use crate::units;
 object! {
     pub(crate) mod state = "Where the state of runs is kept.";
     DIR: Or<Text> = filled("dir", "A directory for the state, relative to the project.").or(StateSettings::DIR);
+    KEEP: Or<Count> = int(
+        "keep",
+        "How many runs of each target are kept. The last one that was applied and those that have not ended stay in any case.",
+        1,
+        1_000_000,
+    )
+    .or(StateSettings::KEEP);
     MYSQL: Text = filled(
         "mysql",
         "A MySQL or MariaDB database for the state, in place of a directory: `host:port/database`.",
@@ -57,8 +64,9 @@ pub(super) fn state(
 ) -> StateSettings {
     let part = object.part(&project::STATE, context);
     let dir = within(part.as_ref(), &state::DIR, context);
+    let keep = within(part.as_ref(), &state::KEEP, context) as usize;
     let shared = part.as_ref().and_then(|part| shared(part, project, context));
-    StateSettings { dir, shared }
+    StateSettings { dir, shared, keep }
 }
 
 fn shared(

@@ -143,6 +143,8 @@ pub(super) fn record(run: &str, rows: usize) -> RunRecord {
         by: "me@here".to_owned(),
         at: "2026-11-25T12:00:00Z".to_owned(),
         commit: None,
+        is_uncommitted: false,
+        apply: None,
     };
     let base = Base {
         generation: 4,
