@@ -22,7 +22,7 @@ pub(crate) fn head(directory: &Path) -> Option<Commit> {
     ]
     .concat();
     let changed = git(directory, &question)?;
-    (!id.is_empty()).then(|| Commit {
+    (!id.is_empty()).then_some(Commit {
         id,
         is_uncommitted: !changed.is_empty(),
     })

@@ -32,7 +32,7 @@ pub struct BundledTarget {
     authorities: Option<PathBuf>,
     timeouts: Timeouts,
     reports: SisterReports,
-    runs: Option<Runs>,
+    runs: Option<Box<Runs>>,
 }
 
 impl BundledTarget {
@@ -58,7 +58,7 @@ impl BundledTarget {
 
     /// Says where runs are kept, and who makes the next one. Without that, nothing is remembered of an apply.
     pub fn keep_runs(&mut self, journal: Journal, identity: Identity) {
-        self.runs = Some(Runs::new(journal, identity));
+        self.runs = Some(Box::new(Runs::new(journal, identity)));
     }
 
     /// How a run is taken back, where the proxy still is as that left it. What is applied next takes it back.

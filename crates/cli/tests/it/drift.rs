@@ -325,8 +325,16 @@ fn a_hand_edit_on_one_node_of_a_cluster_is_named_within_ten_seconds() {
             "LOAD ADMIN VARIABLES TO RUNTIME",
         ])
         .unwrap();
+    // Peers get what runs, and this does not.
+    nodes[0]
+        .run(["INSERT INTO mysql_query_rules (rule_id, active, match_digest) VALUES (77, 0, '^X')"])
+        .unwrap();
     rig.ends(0, &["apply", "--auto-approve", "--target", "n0"]);
     eventually(PATIENCE, || rig.run(&["drift"]).code() == Some(0));
+    let status = rig.json(&["status"]);
+    let as_applied = status["targets"].as_array().unwrap().iter();
+    let as_applied: Vec<&Value> = as_applied.map(|target| &target["is_as_applied"]).collect();
+    assert_eq!(as_applied, [true; 3], "{status:#}");
 
     let seen = rig.environment.outside("seen.json");
     let watch = rig

@@ -98,6 +98,33 @@ fn a_node_that_was_emptied_is_told() {
     );
 }
 
+/// The history is given a later generation, which is the same to a proxy as having lost one.
+#[test]
+fn a_bundled_proxy_that_was_restored_is_older_by_the_history() {
+    let fleet = Fleet::start("bundled", 1);
+    fleet.ends(0, &["apply", "--auto-approve"]);
+    fleet.ends(0, &["status", "--detailed-exitcode"]);
+    let history = fleet.json(0, &["history"]);
+    let run = history["runs"][0]["run"].as_str().unwrap();
+    let record = format!(".shardwright/runs/{run}/run.json");
+    let text = fleet.environment.read(&record).unwrap();
+    let later = text.replacen("\"generation\":1,", "\"generation\":5,", 1);
+    let later = later.replacen("\"generation\":1}", "\"generation\":5}", 1);
+    assert_ne!(later, text);
+    fleet.environment.write(&record, later).unwrap();
+    let status = fleet.ends(2, &["status", "--detailed-exitcode"]);
+    assert!(
+        status.contains("older than what was applied: generation 1 is here")
+            && status.contains("left generation 5"),
+        "{status}"
+    );
+    let drift = fleet.ends(2, &["drift"]);
+    assert!(
+        drift.contains("older than what was applied") && drift.contains("drift on 1 of 1 target"),
+        "{drift}"
+    );
+}
+
 /// What a node of a ProxySQL Cluster gets from a peer is what that runs: no rules that are not active, and no NULL.
 #[test]
 fn what_a_peer_hands_on_is_as_it_was_applied() {

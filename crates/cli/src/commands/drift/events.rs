@@ -148,14 +148,14 @@ fn of_drift(drift: &Drift) -> BTreeMap<String, Event> {
             },
         );
     }
-    let lines = drift.beside.iter().map(|line| ("beside", line));
-    let older = drift.older.iter().map(|line| ("older", line));
-    let not_compared = drift.not_compared.iter().map(|line| ("not_compared", line));
-    for (kind, line) in lines.chain(older).chain(not_compared) {
+    let beside = drift.beside.iter();
+    let beside = beside.map(|line| ("beside", line, format!("beside the project: {line}")));
+    let older = drift.older.iter().map(|line| ("older", line, line.clone()));
+    for (kind, line, text) in beside.chain(older) {
         events.insert(
             format!("{kind} {line}"),
             Event {
-                text: format!("{}: {line}", kind.replace('_', " ")),
+                text,
                 value: json!({"kind": kind, "reason": line}),
             },
         );

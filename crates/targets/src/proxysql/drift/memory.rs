@@ -3,6 +3,7 @@
 use shardwright_rules::{Body, Configuration, Rule};
 
 use super::super::beside::Besides;
+use super::super::journal::Run;
 use super::super::left::Left;
 use super::super::live::Live;
 use super::super::mark::Mark;
@@ -14,10 +15,14 @@ use crate::emit::variables::FIREWALL_ENABLED;
 impl ProxySqlTarget {
     /// What the last run that the history has of this target left.
     pub(super) fn last_of_history(&self) -> Option<Left> {
+        self.last_run()?.record.left().cloned()
+    }
+
+    /// The last run that the history has of this target; `None` also where it cannot be read.
+    fn last_run(&self) -> Option<Run> {
         let (journal, _) = self.journal.as_ref()?;
         let last = journal.last_applied(&self.name).ok()??;
-        let run = journal.run(&last.head.identity.run).ok()?;
-        run.record.left().cloned()
+        journal.run(&last.head.identity.run).ok()
     }
 
     /// What the run of a mark found beside the rows of projects; the reason why nobody remembers that.
@@ -32,16 +37,23 @@ impl ProxySqlTarget {
                 mark.run
             ))
         };
-        match journal.run(&mark.run) {
-            Err(error) => unknown(&error.to_string()),
-            Ok(run) if run.record.target != self.name => unknown(&format!(
-                "it was made on {}, and came over the cluster",
-                run.record.target
-            )),
-            Ok(run) => match run.record.besides() {
-                Some(besides) => Ok(Some(besides.clone())),
-                None => unknown("an earlier version made it, which has not looked at them"),
+        let run = match journal.run(&mark.run) {
+            // The mark of a peer came over the cluster: of this node, its own last run knows.
+            Ok(run) if run.record.target != self.name => match self.last_run() {
+                Some(own) => own,
+                None => {
+                    return unknown(&format!(
+                        "it was made on {}, and came over the cluster",
+                        run.record.target
+                    ));
+                }
             },
+            Ok(run) => run,
+            Err(error) => return unknown(&error.to_string()),
+        };
+        match run.record.besides() {
+            Some(besides) => Ok(Some(besides.clone())),
+            None => unknown("an earlier version made it, which has not looked at them"),
         }
     }
 }

@@ -44,7 +44,7 @@ fn below(
             Some(items) => list(items, patch),
             None => Err(misses(patch, "there is no list")),
         };
-        let list = settled.map_err(|problem| report.push(problem)).ok();
+        let list = settled.map_err(|problem| report.push(*problem)).ok();
         let span = patch.key().span;
         patch.settle(list.map(|items| Node {
             value: Value::Sequence(items),
@@ -76,7 +76,7 @@ fn below(
 }
 
 /// The items with what is set in some of them.
-fn list(items: &[Node], patch: &Patch) -> Result<Vec<Node>, Diagnostic> {
+fn list(items: &[Node], patch: &Patch) -> Result<Vec<Node>, Box<Diagnostic>> {
     let mut items: Vec<Option<Node>> = items.iter().cloned().map(Some).collect();
     let mut set: Vec<(usize, &Patch)> = Vec::new();
     for child in patch.children() {
@@ -94,9 +94,11 @@ fn list(items: &[Node], patch: &Patch) -> Result<Vec<Node>, Diagnostic> {
         };
         if let Some((_, first)) = set.iter().find(|(known, _)| *known == at) {
             let message = format!("`{}` and `{}` set one item", first.key().text, child.key().text);
-            return Err(Diagnostic::error(PATCHES_COLLIDE, message)
-                .at(child.key().span, "set here")
-                .also(first.key().span, "and here"));
+            return Err(Box::new(
+                Diagnostic::error(PATCHES_COLLIDE, message)
+                    .at(child.key().span, "set here")
+                    .also(first.key().span, "and here"),
+            ));
         }
         set.push((at, child));
     }
@@ -110,7 +112,7 @@ fn list(items: &[Node], patch: &Patch) -> Result<Vec<Node>, Diagnostic> {
 }
 
 /// A value with what is set in it.
-fn node(old: Node, patch: &Patch) -> Result<Node, Diagnostic> {
+fn node(old: Node, patch: &Patch) -> Result<Node, Box<Diagnostic>> {
     if let Some(value) = patch.value() {
         return Ok(value.clone());
     }
@@ -158,9 +160,10 @@ fn is_text(node: &Node, text: &str) -> bool {
     node.as_text().or_else(|| node.raw()) == Some(text)
 }
 
-fn misses(patch: &Patch, why: &str) -> Diagnostic {
+fn misses(patch: &Patch, why: &str) -> Box<Diagnostic> {
     let message = format!("the patch hits nothing: {why}");
-    Diagnostic::error(PATCH_MISSES, message)
+    let diagnostic = Diagnostic::error(PATCH_MISSES, message)
         .at(patch.key().span, "")
-        .help("write a key of the item with a value that only this item has; to add an item, set the whole list")
+        .help("write a key of the item with a value that only this item has; to add an item, set the whole list");
+    Box::new(diagnostic)
 }
