@@ -48,7 +48,7 @@ impl ProxySqlTarget {
         let changes = self.with_mark(changes, &live, planned, &identity)?;
         let session = self.connect();
         let mut session = session.map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
-        let besides = Besides::read(&mut session, &live, &self.ownership)
+        let besides = Besides::read(&mut session, live.rows(), &self.ownership)
             .map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
         let record = RunRecord::new(
             identity.clone(),

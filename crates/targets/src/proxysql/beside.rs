@@ -13,8 +13,8 @@ use shardwright_rules::tables::{
 };
 
 use super::digest::sha256_hex;
-use super::live::Live;
-use super::session::{AdminSession, SessionError};
+use super::row::RowName;
+use super::session::{AdminSession, Found, SessionError};
 use crate::emit::Ownership;
 
 /// Hexadecimal digits that are kept of the rows of a table.
@@ -106,11 +106,11 @@ struct Rows {
 }
 
 impl Besides {
-    /// Reads the tables, and takes from `live` the variables that no row of the project is about, and the firewall's rows of our
+    /// Reads the tables, and takes from the rows that are live the variables that no row of the project is about, and the firewall's rows of our
     /// users where the project has no firewall.
-    pub(super) fn read(
+    pub(super) fn read<'l>(
         session: &mut AdminSession,
-        live: &Live,
+        live: impl Iterator<Item = (&'l RowName, &'l Found)> + Clone,
         ownership: &Ownership,
     ) -> Result<Self, SessionError> {
         let mut besides = Self::default();
@@ -123,7 +123,7 @@ impl Besides {
                 .insert((*table).to_owned(), Rows::of(rows.collect()));
         }
         for table in [&FIREWALL_USERS, &FIREWALL_RULES] {
-            let rows = live.rows().filter(|(name, found)| {
+            let rows = live.clone().filter(|(name, found)| {
                 let is_of_our_user = name.text(0).is_some_and(|user| ownership.owns_user(user));
                 name.is_in(table) && !found.is_ours && is_of_our_user
             });
@@ -132,7 +132,7 @@ impl Besides {
                 .tables
                 .insert(table.name.to_owned(), Rows::of(rows.collect()));
         }
-        let variables = live.rows().filter(|(_, found)| found.row.secret.is_none());
+        let variables = live.filter(|(_, found)| found.row.secret.is_none());
         let variables = variables.filter_map(|(name, found)| {
             let variable = name.variable_name()?;
             let is_beside = variable != VERSION && !ownership.resets.contains_key(variable);

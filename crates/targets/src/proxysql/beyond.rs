@@ -10,7 +10,7 @@ use shardwright_rules::tables::{
 use shardwright_rules::{RefusingHostgroup, is_host, is_login, left_columns};
 
 use super::alike::{alike, is_unsaid};
-use super::changes::named_by;
+use super::comment::named_by;
 use super::hazards::{codes, hazard};
 use super::layers::JOINS;
 use super::live::Live;

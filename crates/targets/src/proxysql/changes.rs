@@ -2,13 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use shardwright_plan::ObjectKind;
 use shardwright_rules::tables::{Column, QUERY_RULES};
 use shardwright_rules::{Address, left_columns};
 
 use super::alike::{alike, is_unsaid};
 use super::beyond::Beyond;
 use super::change::{Aside, Change};
+use super::comment::named_by;
 use super::live::Live;
 use super::row::{Row, RowName};
 use super::wanted::Wanted;
@@ -103,20 +103,6 @@ fn merged(name: &RowName, old: &Row, new: &Row, keeps: impl Fn(&Column) -> bool)
         facts: facts.collect(),
         secret: new.secret.clone(),
     }
-}
-
-/// The object that a row names in its comment, as the rows that we write do.
-pub(super) fn named_by(row: &Row) -> Option<Address> {
-    object_in_comment(row.text("comment"))
-}
-
-/// The object that a comment of a row names; `None` for a comment that this program has not written.
-pub fn object_in_comment(comment: &str) -> Option<Address> {
-    let path = comment.split_once(": ").map_or(comment, |(path, _)| path);
-    let address = Address::from(path);
-    // A row that no object has is named by its table; no comment of ours says that.
-    let is_path = path.contains('.') && !path.contains(char::is_whitespace) && !path.starts_with("mysql_");
-    (is_path && ObjectKind::of(&address) != ObjectKind::Other).then_some(address)
 }
 
 /// The object that a live row names in its comment; else the row itself.

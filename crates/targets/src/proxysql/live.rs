@@ -136,7 +136,7 @@ impl Live {
     }
 
     /// All rows, of others too.
-    pub fn rows(&self) -> impl Iterator<Item = (&RowName, &Found)> {
+    pub fn rows(&self) -> impl Iterator<Item = (&RowName, &Found)> + Clone {
         self.rows.iter()
     }
 

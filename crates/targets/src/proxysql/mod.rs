@@ -11,6 +11,7 @@ mod beside;
 mod beyond;
 mod change;
 mod changes;
+mod comment;
 mod digest;
 mod drift;
 mod effects;
@@ -47,7 +48,7 @@ mod unloaded;
 mod wanted;
 
 pub use beside::Sight;
-pub use changes::object_in_comment;
+pub use comment::object_in_comment;
 pub use drift::{
     Cause, Difference, Drift, DriftReport, Drifted, Former, LeftOut, Look, ReadTarget, Side, TargetReport,
     UnreadTarget,

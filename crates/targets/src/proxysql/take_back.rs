@@ -70,7 +70,7 @@ impl ProxySqlTarget {
         )
         .applied_by(&identity, None);
         let left = live.with(&changes).left(&self.ownership);
-        let besides = Besides::read(&mut session, &live, &self.ownership).map_err(lost)?;
+        let besides = Besides::read(&mut session, live.rows(), &self.ownership).map_err(lost)?;
         self.marked(&mut changes, &live, mark).map_err(of_apply)?;
         let record = RunRecord::new(
             identity.clone(),
