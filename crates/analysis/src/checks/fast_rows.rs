@@ -17,7 +17,15 @@ const MOST_ROWS: usize = 16;
 pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
     replaced(context, findings);
     let set = context.set;
+    let rules = (0..set.rule_count()).filter_map(|position| set.row(position));
+    // Copies of statements are looked up at flag 0, whatever takes the statements themselves (2.7.1).
+    let looks_up_copies = rules
+        .clone()
+        .any(|row| row.mirror_hostgroup.is_some() && row.mirror_flag_out.is_none());
     for &flag in &set.fast_flags {
+        if flag == 0 && looks_up_copies {
+            continue;
+        }
         let rows = &set.configuration.graph.fast_routing;
         let Some(first) = rows.iter().find(|row| row.flag_in == flag) else {
             continue;
