@@ -270,7 +270,8 @@ mod tests {
         let left_out: String = left_out.map(|(name, why)| format!("{name}: {why}\n")).collect();
         insta::assert_snapshot!(left_out, @r"
         '': it belongs to the server
-        a.b: names of the language are letters, digits, `_` and `-`
+        a
+        b: its name does not stand on one line
         ed: no proxy can log clients in with the hash of ed25519
         locked: it is locked
         open: it has no password
@@ -287,7 +288,7 @@ mod tests {
         let users = WrittenUser::all(["app", "batch", "svc.api@eu", "svc-api-eu"].into_iter(), |name| {
             name == "batch"
         });
-        insta::assert_snapshot!(users_file("pay", users.iter()), @r"
+        insta::assert_snapshot!(users_file("pay", users.iter()), @r#"
         # The accounts of pay, written by `shardwright sync-users pay`. The next run replaces this file.
         version: 1
 
@@ -295,7 +296,7 @@ mod tests {
           app: {password: {file: secrets/app}, cluster: pay}
           batch-2: {login: batch, password: {file: secrets/batch-2}, cluster: pay}
           svc-api-eu: {password: {file: secrets/svc-api-eu}, cluster: pay}
-          svc-api-eu-2: {login: svc.api@eu, password: {file: secrets/svc-api-eu-2}, cluster: pay}
-        ");
+          svc-api-eu-2: {login: "svc.api@eu", password: {file: secrets/svc-api-eu-2}, cluster: pay}
+        "#);
     }
 }

@@ -2,13 +2,13 @@
 
 mod clusters;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use shardwright_import::{Beside, RuleFile};
 use shardwright_rules::tables::{NodeVariable, interface_of_one_node};
 use shardwright_rules::{
-    Address, Body, Configuration, FastRoute, Firewall, FirewallMode, Listener, Monitor, Rule,
-    SecretReference, User, is_login,
+    Address, Body, Configuration, Firewall, FirewallMode, Listener, Monitor, Rule, SecretReference, User,
+    is_login,
 };
 use shardwright_topology::{NoSetting, default_value, is_name, setting};
 
@@ -138,50 +138,28 @@ fn firewall(source: &Configuration, draft: &mut Draft, unwritten: &mut Vec<Unwri
     draft.firewall = lists;
 }
 
-/// Rows of fast routing that the engine looks up. In the language every row acts, so those that do not are left out.
+/// Rows of fast routing that the engine looks up. Where its last rule keeps it from that, in the language they would act, so they
+/// are left out.
 fn fast_routing(source: &Configuration, draft: &mut Draft, unwritten: &mut Vec<Unwritten>) {
     let skips = source.engine.profile().trailing_apply_skips_fast_routing;
-    let rows = source.graph.rules.iter();
-    let rows = rows.filter_map(|rule| match &rule.body {
-        Body::Engine(row) => Some((rule, row)),
+    let rules = source.graph.rules.iter();
+    let last = rules.rev().find_map(|rule| match &rule.body {
+        Body::Engine(row) => Some((rule.id, row)),
         Body::Native { .. } => None,
     });
-    if let Some((last, _)) = rows.clone().next_back().filter(|(_, row)| skips && row.apply) {
-        let why = format!(
-            "the last rule, {}, has apply = 1, so ProxySQL looks none of them up (ProxySQL #5620)",
-            last.id
-        );
-        leave_out(draft, unwritten, |_| true, &why);
+    let Some((id, _)) = last.filter(|(_, row)| skips && row.apply) else {
         return;
-    }
-    let mut flags = BTreeSet::from([0]);
-    for (_, row) in rows {
-        flags.extend(
-            row.jumps()
-                .chain(row.next_query_flag_in)
-                .chain(row.mirror_flag_out),
-        );
-    }
-    let why = "no rule sets their flagIN, so ProxySQL never looks them up";
-    leave_out(draft, unwritten, |row| !flags.contains(&row.flag_in), why);
-}
-
-fn leave_out(
-    draft: &mut Draft,
-    unwritten: &mut Vec<Unwritten>,
-    is_dead: impl Fn(&FastRoute) -> bool,
-    why: &str,
-) {
-    let before = draft.routes.len();
-    draft.routes.retain(|row| !is_dead(row));
-    let what = match before - draft.routes.len() {
+    };
+    let what = match std::mem::take(&mut draft.routes).len() {
         0 => return,
         1 => "1 row of fast routing".to_owned(),
         rows => format!("{rows} rows of fast routing"),
     };
     unwritten.push(Unwritten {
         what,
-        why: why.to_owned(),
+        why: format!(
+            "the last rule, {id}, has apply = 1, so ProxySQL looks none of them up (ProxySQL #5620)"
+        ),
     });
 }
 

@@ -57,7 +57,8 @@ pub(crate) fn user(login: &str) -> Vec<String> {
     if is_name(login) {
         return vec![login.to_owned()];
     }
-    vec![slug(login), "user".to_owned()]
+    let slug = slug(login);
+    vec![if slug.is_empty() { "user".to_owned() } else { slug }]
 }
 
 #[cfg(test)]

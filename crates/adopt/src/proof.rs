@@ -83,7 +83,10 @@ pub(crate) fn limits(source: &Configuration, compiled: &Configuration) -> Vec<St
     let others = missing(source, compiled);
     let others: Vec<&str> = others.iter().map(|user| user.name.as_str()).collect();
     let left = (!others.is_empty()).then(|| {
-        format!("users that are not written, who stay as they are: {}", others.join(", "))
+        format!(
+            "users that are not written, who stay as they are: {}",
+            others.join(", ")
+        )
     });
     executions.into_iter().chain(left).collect()
 }
@@ -104,7 +107,9 @@ fn beside_others<'c>(source: &Configuration, compiled: &'c Configuration) -> Cow
     let mut whole = compiled.clone();
     if !whole.firewall.is_empty() {
         let is_theirs = |list: &&Firewall| missing.iter().any(|user| user.name == list.user);
-        whole.firewall.extend(source.firewall.iter().filter(is_theirs).cloned());
+        whole
+            .firewall
+            .extend(source.firewall.iter().filter(is_theirs).cloned());
     }
     whole.users.extend(missing.into_iter().cloned());
     whole.users.sort_by(|a, b| a.name.cmp(&b.name));

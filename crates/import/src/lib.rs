@@ -73,6 +73,9 @@ pub struct RuleFile {
     /// What changes where statements go and is not part of a [`Configuration`]: answers about routing that depend on it
     /// are undecided.
     pub unmodelled: Vec<String>,
+    /// Those of them that stand in rows and columns which no project can say: a plan leaves them as they are, so that they change
+    /// nothing for a project of this file.
+    pub left_as_it_is: Vec<String>,
     /// Comments and what they can be about.
     pub layout: Layout,
     /// What stands beside the configuration: for who writes a project of it.
@@ -253,6 +256,7 @@ impl RuleFile {
             origins: BTreeMap::new(),
             problems,
             unmodelled: Vec::new(),
+            left_as_it_is: Vec::new(),
             layout: Layout::default(),
             beside: Beside::default(),
         }

@@ -38,6 +38,7 @@ pub(crate) fn lift(
         origins: BTreeMap::new(),
         problems,
         unmodelled: Vec::new(),
+        left_as_it_is: Vec::new(),
         beside: Beside::default(),
     };
     let variables = Variables::read(&mut lift);
@@ -52,6 +53,7 @@ pub(crate) fn lift(
         origins: lift.origins,
         problems: lift.problems,
         unmodelled: lift.unmodelled,
+        left_as_it_is: lift.left_as_it_is,
         layout: Layout::default(),
         beside: lift.beside,
     }
@@ -68,6 +70,7 @@ struct Lift<'s> {
     origins: BTreeMap<String, Span>,
     problems: Problems,
     unmodelled: Vec<String>,
+    left_as_it_is: Vec<String>,
     beside: Beside,
 }
 
@@ -107,6 +110,12 @@ impl Lift<'_> {
     fn unmodelled(&mut self, row: &Row, what: String) {
         self.say(Severity::Warning, UNMODELLED, row, what.clone());
         self.unmodelled.push(what);
+    }
+
+    /// The same of a row or a column that a plan leaves as it is.
+    fn left_as_it_is(&mut self, row: &Row, what: String) {
+        self.left_as_it_is.push(what.clone());
+        self.unmodelled(row, what);
     }
 
     /// Something that says nothing about routing.

@@ -37,7 +37,7 @@ pub(super) fn write_project(
     let adopted = adopt(&source.file, &options).map_err(no_project)?;
     let files = written::write(&adopted, directory)?;
     report::print(&source, &adopted, directory, &files, ui)?;
-    Ok(match (&adopted.proof, source.file.unmodelled.is_empty()) {
+    Ok(match (&adopted.proof, report::open(&source).is_empty()) {
         (Proof::Different(_), _) => Exit::Findings,
         (Proof::Open(_), _) | (Proof::Equal, false) => Exit::Undecided,
         (Proof::Equal, true) => Exit::Done,

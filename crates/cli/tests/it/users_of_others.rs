@@ -27,7 +27,8 @@ fn a_user_of_any_name_is_held_and_goes_where_it_went() {
     assert!(users.contains("svc-app: {login: svc.app,"), "{users}");
     let plan = environment.run(["-C", "shop", "plan"]).unwrap().success();
     assert!(
-        plan.stdout.contains("nothing routes differently (proved)"),
+        plan.stdout
+            .contains("no rule sends a statement elsewhere (proved)"),
         "{}",
         plan.stdout
     );

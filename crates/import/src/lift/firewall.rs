@@ -31,7 +31,7 @@ pub(super) fn lift(lift: &mut Lift<'_>, variables: &Variables) {
             continue;
         }
         if filled(row, "client_address").is_some() {
-            lift.unmodelled(
+            lift.left_as_it_is(
                 row,
                 "the firewall allows a digest to some client addresses only".to_owned(),
             );
@@ -56,7 +56,7 @@ pub(super) fn lift(lift: &mut Lift<'_>, variables: &Variables) {
         }
         let user = text(row, "username").unwrap_or_default();
         if filled(row, "client_address").is_some() {
-            lift.unmodelled(
+            lift.left_as_it_is(
                 row,
                 format!("the firewall of user {user} is for some client addresses only"),
             );

@@ -37,7 +37,7 @@ fn user(lift: &mut Lift<'_>, row: &Row, name: String) -> Option<User> {
         return None;
     };
     if lift.flag(row, "fast_forward") {
-        lift.unmodelled(
+        lift.left_as_it_is(
             row,
             format!("user {name} has fast_forward: no rule is evaluated for its statements"),
         );

@@ -60,9 +60,10 @@ fn machine(source: &Source, adopted: &Adopted, directory: &Path, files: &[String
     let resisted: Vec<_> = resisted
         .map(|one| json!({"rule_id": one.rule, "address": one.address, "why": one.why}))
         .collect();
+    let open = open(source);
     let (answer, reasons): (&str, &[String]) = match &adopted.proof {
-        Proof::Equal if source.file.unmodelled.is_empty() => ("proved", &[]),
-        Proof::Equal => ("undecided", &source.file.unmodelled),
+        Proof::Equal if open.is_empty() => ("proved", &[]),
+        Proof::Equal => ("undecided", &open),
         Proof::Different(statements) => ("refuted", statements),
         Proof::Open(constructs) => ("undecided", constructs),
     };
@@ -82,6 +83,16 @@ fn machine(source: &Source, adopted: &Adopted, directory: &Path, files: &[String
         "passed_over": passed_over(source),
         "environment": adopted.environment,
     })
+}
+
+/// What decides in the source, is not modelled, and may become another thing with the project.
+pub(super) fn open(source: &Source) -> Vec<String> {
+    let file = &source.file;
+    let open = file
+        .unmodelled
+        .iter()
+        .filter(|what| !file.left_as_it_is.contains(what));
+    open.cloned().collect()
 }
 
 /// What the source holds and nothing of the project says.
@@ -139,7 +150,7 @@ fn proof(source: &Source, adopted: &Adopted) -> String {
         false => format!("; not covered: {}", not_covered.join("; ")),
     };
     match &adopted.proof {
-        Proof::Equal if source.file.unmodelled.is_empty() => {
+        Proof::Equal if open(source).is_empty() => {
             format!("  proved     every statement goes as in {name}{besides}\n")
         }
         Proof::Equal => format!("error: the project is not proved equal to {name}{besides}\n"),
