@@ -4,6 +4,7 @@
 //! [`Diagnostic`], never an `Err`. Spans are byte ranges into [`Sources`]; they become lines and columns only
 //! when a renderer of [`render`] shows them.
 
+mod boundary;
 mod code;
 mod diagnostic;
 mod problems;

@@ -5,6 +5,7 @@
 
 use std::ops::Range;
 
+use crate::boundary::floor_boundary;
 use crate::did_you_mean;
 
 /// Parts of words that name a secret, in small letters.
@@ -139,7 +140,7 @@ fn below(text: &str, line: &Range<usize>) -> Option<usize> {
 
 /// Where the values of a line begin that is part of a statement, or of a printed table, about secrets.
 fn in_statement(text: &str, line: &Range<usize>) -> Option<usize> {
-    let from = crate::source::floor_boundary(text, line.start.saturating_sub(MOST_BYTES));
+    let from = floor_boundary(text, line.start.saturating_sub(MOST_BYTES));
     let before = &text[from..line.start];
     let own = &text[line.clone()];
     if own.starts_with('|') {

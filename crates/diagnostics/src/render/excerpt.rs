@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use annotate_snippets::{Annotation, AnnotationKind, Origin, Snippet, normalize_untrusted_str};
 
-use crate::source::floor_boundary;
+use crate::boundary::floor_boundary;
 use crate::{Diagnostic, Label, Sources};
 
 /// Labels of one file that are no further apart than this share an excerpt.
