@@ -301,3 +301,12 @@ pub(crate) fn listing(observed: &Configuration, desired: &Configuration, full: b
         .take_while(|line| !line.starts_with("  safety"));
     lines.collect::<Vec<_>>().join("\n")
 }
+
+/// A part of some things that a change concerns.
+pub(crate) fn concern(things: &str, concerned: usize, total: usize) -> shardwright_plan::Concern {
+    shardwright_plan::Concern {
+        things: things.to_owned(),
+        concerned,
+        total,
+    }
+}

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use insta::assert_snapshot;
 use shardwright_plan::render::{View, json, markdown, text};
 use shardwright_plan::safety::{Limits, check};
-use shardwright_plan::{Concern, Cost, Hazard, Meaning, Plan, Severity, TargetPlan, Unreachable, Witness};
+use shardwright_plan::{Cost, Hazard, Meaning, Plan, Severity, TargetPlan, Unreachable, Witness};
 use shardwright_rules::*;
 
 use crate::fixtures::*;
@@ -47,18 +47,7 @@ fn fleet() -> Plan {
             statement: "/* tenant=137 */ SELECT 1".into(),
             before: "shop-14 writer".into(),
             after: "shop-20 writer".into(),
-            concerns: vec![
-                Concern {
-                    things: "users".into(),
-                    concerned: 16,
-                    total: 16,
-                },
-                Concern {
-                    things: "shards".into(),
-                    concerned: 1,
-                    total: 400,
-                },
-            ],
+            concerns: vec![concern("users", 16, 16), concern("shards", 1, 400)],
         }],
         more_kinds: 2,
     };

@@ -1,24 +1,17 @@
-//! The part of a live ProxySQL that no project can say: rows of a shape that no object has, and columns without a field. A
-//! plan leaves it as it is, and says so.
+//! Rows of a live ProxySQL that no project can say, by their shape. A plan leaves them as they are.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use shardwright_plan::{Hazard, Severity};
 use shardwright_rules::tables::{
-    Column, FAST_ROUTING, FIREWALL_RULES, FIREWALL_USERS, QUERY_RULES, SERVERS, USERS, is_client_addr,
+    FAST_ROUTING, FIREWALL_RULES, FIREWALL_USERS, QUERY_RULES, SERVERS, USERS, is_client_addr,
 };
-use shardwright_rules::{RefusingHostgroup, is_host, is_login, left_columns};
+use shardwright_rules::{RefusingHostgroup, is_host, is_login};
 
-use super::alike::{alike, is_unsaid};
 use super::comment::named_by;
-use super::hazards::{codes, hazard};
 use super::layers::JOINS;
-use super::live::Live;
 use super::row::{Row, RowName, TableName};
-use super::wanted::Wanted;
+use super::session::{Found, of_table};
 
-/// Names that are shown of rows that stay.
-const FEW: usize = 3;
 /// Hostgroups of a row of [`JOINS`] that a cluster has for its servers that take traffic.
 const SERVING: [&str; 2] = ["writer_hostgroup", "reader_hostgroup"];
 /// Its other ones.
@@ -40,13 +33,17 @@ pub(super) struct Beyond {
 }
 
 impl Beyond {
-    pub(super) fn of(live: &Live) -> Self {
-        let servers = live.of_table(TableName::of(&SERVERS));
+    pub(super) fn of(rows: &BTreeMap<RowName, Found>) -> Self {
+        let servers = of_table(rows, TableName::of(&SERVERS));
         let with_servers: BTreeSet<i64> = servers
             .filter(|(_, found)| is_server(&found.row) && !refuses(&found.row))
             .filter_map(|(name, _)| name.number(0))
             .collect();
-        let joins = || JOINS.iter().flat_map(|table| live.of_table(TableName::of(table)));
+        let joins = || {
+            JOINS
+                .iter()
+                .flat_map(|table| of_table(rows, TableName::of(table)))
+        };
         let loaded = || joins().filter(|(_, found)| is_active(&found.row));
         let numbers = |row: &Row, columns: &[&str]| -> Vec<i64> {
             columns.iter().filter_map(|column| row.number(column)).collect()
@@ -63,12 +60,12 @@ impl Beyond {
                 of_clusters.remove(&id);
             }
         }
-        let replication = live.of_table(TableName::of(JOINS[0]));
-        let users = live.of_table(TableName::of(&USERS)).map(|(_, found)| &found.row);
+        let replication = of_table(rows, TableName::of(JOINS[0]));
+        let users = of_table(rows, TableName::of(&USERS)).map(|(_, found)| &found.row);
         let users = users.filter(|row| is_user(row, &of_clusters));
         Self {
             users: users.map(|row| row.text("username").to_owned()).collect(),
-            in_two_rows: in_two_rows(live).into_iter().map(str::to_owned).collect(),
+            in_two_rows: in_two_rows(rows).into_iter().map(str::to_owned).collect(),
             of_clusters,
             with_servers,
             of_readers: replication
@@ -117,9 +114,9 @@ pub(super) fn is_active(row: &Row) -> bool {
 
 /// The users that are in two rows which say the same: one by which clients log in, and one for servers. `SAVE MYSQL USERS FROM
 /// RUNTIME` writes them so, and so does a ProxySQL Cluster (2.7.1).
-pub(super) fn in_two_rows(live: &Live) -> BTreeSet<&str> {
+pub(super) fn in_two_rows(rows: &BTreeMap<RowName, Found>) -> BTreeSet<&str> {
     let mut sides: BTreeMap<&str, Vec<&Row>> = BTreeMap::new();
-    for (_, found) in live.of_table(TableName::of(&USERS)) {
+    for (_, found) in of_table(rows, TableName::of(&USERS)) {
         sides
             .entry(found.row.text("username"))
             .or_default()
@@ -170,115 +167,12 @@ pub(super) fn is_dropped(name: &RowName, row: &Row, of_readers: &BTreeSet<i64>) 
     name.is_in(&USERS) && row.number("default_hostgroup").is_some_and(|id| id < 0)
 }
 
-/// What stays as it is because no project can say it, or the monitor makes it (`monitored`), in one line; `None`: there is
-/// nothing.
-pub(super) fn left_alone(live: &Live, wanted: &Wanted, monitored: &[RowName]) -> Option<Hazard> {
-    let beyond = Beyond::of(live);
-    let mut rows: BTreeMap<TableName, Vec<String>> = BTreeMap::new();
-    let mut columns: BTreeMap<(TableName, &str), Vec<String>> = BTreeMap::new();
-    for (name, found) in live.rows().filter(|(_, found)| found.is_ours) {
-        let Some(wish) = wanted.rows.get(name) else {
-            if beyond.row(name, &found.row) {
-                rows.entry(name.table).or_default().push(short(name));
-            }
-            continue;
-        };
-        let table = name.table.definition();
-        let left = left_columns(table);
-        for column in table.columns {
-            let is_left = left.contains(&column.name) && !is_default(column, &found.row);
-            let is_unsaid = || {
-                let (live, wanted) = (&found.row, &wish.row);
-                is_unsaid(table, column, live, wanted) && !alike(table, column, live, wanted)
-            };
-            if is_left || is_unsaid() {
-                columns
-                    .entry((name.table, column.name))
-                    .or_default()
-                    .push(short(name));
-            }
-        }
-    }
-    if rows.is_empty() && columns.is_empty() && monitored.is_empty() {
-        return None;
-    }
-    let of_rows = rows
-        .into_iter()
-        .map(|(table, names)| format!("{} ({})", counted(table, names.len()), few(&names)));
-    let of_columns = columns.into_iter().map(|((table, column), names)| {
-        format!("{column} of {} ({})", counted(table, names.len()), few(&names))
-    });
-    let of_monitor = (!monitored.is_empty()).then(|| {
-        let names: Vec<String> = monitored.iter().map(short).collect();
-        let servers = counted(TableName::of(&SERVERS), names.len());
-        format!("{servers} that the monitor adds or moves ({})", few(&names))
-    });
-    let said: Vec<String> = of_rows.chain(of_columns).chain(of_monitor).collect();
-    let message = format!("left as they are: {}", said.join(", "));
-    Some(hazard(codes::LEFT_ALONE, Severity::Info, None, message))
-}
-
-fn is_default(column: &Column, row: &Row) -> bool {
-    // Whether servers know a user is told of the users whom they do not.
-    let default = column.default.map_or("", |default| default.trim_matches('\''));
-    match row.facts.get(column.name) {
-        None => true,
-        Some(serde_json::Value::String(text)) => text == default,
-        Some(value) => value.as_i64().is_some_and(|number| default.parse() == Ok(number)),
-    }
-}
-
-/// `2 users`
-fn counted(table: TableName, count: usize) -> String {
-    let definition = table.definition();
-    let nouns = if *definition == SERVERS {
-        ["server", "servers"]
-    } else if *definition == USERS {
-        ["user", "users"]
-    } else if *definition == QUERY_RULES {
-        ["query rule", "query rules"]
-    } else if *definition == FAST_ROUTING {
-        ["row of fast routing", "rows of fast routing"]
-    } else if count == 1 {
-        return format!("1 row of {table}");
-    } else {
-        return format!("{count} rows of {table}");
-    };
-    format!("{count} {}", nouns[usize::from(count != 1)])
-}
-
-/// A row of a table that is known.
-fn short(name: &RowName) -> String {
-    let part = |at: usize| name.key.get(at).map(ToString::to_string).unwrap_or_default();
-    if name.is_in(&SERVERS) {
-        let address = match part(2).as_str() {
-            "0" => part(1),
-            port => format!("{}:{port}", part(1)),
-        };
-        return format!("{address} in hostgroup {}", part(0));
-    }
-    if name.is_in(&USERS) {
-        return part(0);
-    }
-    let parts: Vec<String> = name.key.iter().map(ToString::to_string).collect();
-    parts.join("/")
-}
-
-fn few(names: &[String]) -> String {
-    let mut shown = names.iter().take(FEW).cloned().collect::<Vec<_>>().join(", ");
-    if names.len() > FEW {
-        shown.push_str(&format!(" and {} more", names.len() - FEW));
-    }
-    shown
-}
-
 #[cfg(test)]
 mod tests {
     use serde_json::{Value, json};
     use shardwright_plan::Facts;
     use shardwright_rules::tables::{REPLICATION_HOSTGROUPS, Table};
 
-    use super::super::session::Found;
     use super::*;
 
     fn found(table: &'static Table, values: Value) -> (RowName, Found) {
@@ -347,8 +241,7 @@ mod tests {
             (list("writes", "10.0.0.1"), true),
             (list("off", ""), true),
         ];
-        let live = Live::of_rows(rows.iter().map(|(row, _)| row.clone()).collect());
-        let beyond = Beyond::of(&live);
+        let beyond = Beyond::of(&rows.iter().map(|(row, _)| row.clone()).collect());
         for ((name, found), expected) in &rows {
             assert_eq!(
                 beyond.row(name, &found.row),

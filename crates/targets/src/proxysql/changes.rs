@@ -6,7 +6,6 @@ use shardwright_rules::tables::{Column, QUERY_RULES};
 use shardwright_rules::{Address, left_columns};
 
 use super::alike::{alike, is_unsaid};
-use super::beyond::Beyond;
 use super::change::{Aside, Change};
 use super::comment::named_by;
 use super::live::Live;
@@ -37,7 +36,7 @@ pub(super) fn changes(live: &Live, wanted: &Wanted) -> Vec<Change> {
             });
         }
     }
-    let beyond = Beyond::of(live);
+    let beyond = live.beyond();
     for (name, found) in live.rows() {
         if found.is_ours && !wanted.rows.contains_key(name) && !beyond.row(name, &found.row) {
             changes.push(Change {

@@ -1,7 +1,7 @@
 //! What a ProxySQL has in memory, or runs, and what of that is ours.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use serde_json::Value;
 use shardwright_plan::Facts;
@@ -10,7 +10,7 @@ use shardwright_rules::tables::GLOBAL_VARIABLES;
 use shardwright_secrets::Secret;
 
 use super::alike::read_facts;
-use super::beyond::Beyond;
+use super::beyond::{Beyond, in_two_rows};
 use super::change::{Aside, Change};
 use super::digest::{sha256_hex, sorted};
 use super::left::Left;
@@ -18,7 +18,7 @@ use super::mark::{Lease, Mark, is_ours_to_keep};
 use super::module::Module;
 use super::row::{Row, RowName, TableName};
 use super::running::as_written;
-use super::session::{AdminSession, Found, Layer, SessionError};
+use super::session::{AdminSession, Found, Layer, SessionError, of_table};
 use super::statements::insertions;
 use crate::emit::variables::is_at_start;
 use crate::emit::{Ownership, Table};
@@ -179,12 +179,17 @@ impl Live {
 
     /// The rows of one table.
     pub(super) fn of_table(&self, table: TableName) -> impl Iterator<Item = (&RowName, &Found)> {
-        let first = RowName {
-            table,
-            key: Vec::new(),
-        };
-        let rows = self.rows.range(first..);
-        rows.take_while(move |(name, _)| name.table == table)
+        of_table(&self.rows, table)
+    }
+
+    /// The tells of rows that no project can say.
+    pub(super) fn beyond(&self) -> Beyond {
+        Beyond::of(&self.rows)
+    }
+
+    /// The users that are in two rows which say the same.
+    pub(super) fn in_two_rows(&self) -> BTreeSet<&str> {
+        in_two_rows(&self.rows)
     }
 
     /// The rows after changes, each with whether it is ours.
@@ -272,7 +277,7 @@ impl Live {
 
     /// The rows that are ours and that a project can say, and the variables that were ever written.
     fn told<'a>(&'a self, ownership: &'a Ownership) -> impl Iterator<Item = (RowName, &'a Facts)> {
-        let beyond = Beyond::of(self);
+        let beyond = self.beyond();
         let ours = self
             .rows
             .iter()

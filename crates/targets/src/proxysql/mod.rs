@@ -22,6 +22,7 @@ mod hazards;
 mod journal;
 mod layers;
 mod left;
+mod left_alone;
 mod live;
 mod mark;
 mod module;

@@ -66,6 +66,19 @@ pub struct Found {
     pub is_ours: bool,
 }
 
+/// The rows of one table.
+pub(super) fn of_table(
+    rows: &BTreeMap<RowName, Found>,
+    table: TableName,
+) -> impl Iterator<Item = (&RowName, &Found)> {
+    let first = RowName {
+        table,
+        key: Vec::new(),
+    };
+    let rows = rows.range(first..);
+    rows.take_while(move |(name, _)| name.table == table)
+}
+
 /// A connection to the admin port of a ProxySQL.
 #[derive(Debug)]
 pub struct AdminSession {

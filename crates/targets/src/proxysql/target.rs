@@ -9,12 +9,12 @@ use shardwright_plan::{Assessment, Difference, Hazard, Observed, Severity, Stage
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_secrets::Secret;
 
-use super::beyond::left_alone;
 use super::change::Change;
 use super::changes::changes;
 use super::effects::difference;
 use super::hazards::{codes, hazard, of_rows, placed_again, staged};
 use super::journal::{Identity, Journal, JournalError, unfinished};
+use super::left_alone::left_alone;
 use super::live::Live;
 use super::mark::{Applied, Lease, Mark};
 use super::module::Module;
@@ -272,9 +272,6 @@ impl ProxySqlTarget {
     }
 
     /// Why what it holds is older than what was applied last, with what to do; `None`: it is not, or nobody remembers.
-    ///
-    /// # Errors
-    /// The state of runs cannot be read.
     pub(super) fn older(&self, mark: Option<&Mark>) -> Result<Option<String>, JournalError> {
         let is_of_another = mark.is_some_and(|mark| mark.project != self.project);
         let Some((journal, _)) = self.journal.as_ref().filter(|_| !is_of_another) else {
@@ -287,13 +284,12 @@ impl ProxySqlTarget {
         if last.admin != self.address.to_string() || last.project != self.project {
             return Ok(None);
         }
-        let held = match mark {
-            None => "nothing of this project is here".to_owned(),
-            // Names of runs begin with their time. One that came later may have been made from another machine.
-            Some(mark) if mark.generation < last.generation && mark.run < last.identity.run => {
-                format!("generation {} is here", mark.generation)
-            }
-            Some(_) => return Ok(None),
+        // Names of runs begin with their time. One that came later may have been made from another machine.
+        let is_older = |mark: &&Mark| mark.generation < last.generation && mark.run < last.identity.run;
+        let held = match (mark, mark.filter(is_older)) {
+            (None, _) => "nothing of this project is here".to_owned(),
+            (Some(_), Some(mark)) => format!("generation {} is here", mark.generation),
+            (Some(_), None) => return Ok(None),
         };
         Ok(Some(format!(
             "older than what was applied: {held}, and run {} left generation {} at {}; it was restored or emptied: \

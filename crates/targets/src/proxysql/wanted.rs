@@ -9,7 +9,6 @@ use shardwright_rules::tables::{Cell, FIREWALL_USERS, GLOBAL_VARIABLES, USERS};
 use shardwright_rules::{Address, Configuration, FIREWALL_MESSAGE, PLACEHOLDER_PASSWORD, SecretReference};
 use shardwright_secrets::{Access, Secret, resolve};
 
-use super::beyond::in_two_rows;
 use super::live::Live;
 use super::passwords::{DEFAULT_METHOD, is_stored, stored};
 use super::row::{Row, RowName, TableName};
@@ -242,7 +241,7 @@ impl<'l> Sides<'l> {
             backends: users
                 .filter_map(|row| Some((row.text("username"), row.facts.get("backend")?)))
                 .collect(),
-            in_two_rows: in_two_rows(live),
+            in_two_rows: live.in_two_rows(),
         }
     }
 

@@ -11,15 +11,13 @@ use shardwright_diagnostics::Diagnostic;
 use shardwright_vocabulary::{MAX_LOGIN, NamePattern, Names, is_glob, is_login};
 
 use super::object::Object;
-use super::user;
 use crate::codes::BAD_VALUE;
-use crate::fields::AnyField as _;
+use crate::fields::{AnyField as _, Declared, Text};
 use crate::model::{Project, ReadSelection, Scope, Topology, User};
 use crate::tree::context::Context;
 
 /// The name that a user logs in with: the one of its own, or that of the object.
-pub(super) fn login(object: &Object<'_, '_>, context: &mut Context<'_>) -> Arc<str> {
-    let field = &user::user::LOGIN;
+pub(super) fn login(object: &Object<'_, '_>, field: &Declared<Text>, context: &mut Context<'_>) -> Arc<str> {
     let Some(login) = object.get(field, context) else {
         return object.name.clone();
     };
@@ -33,7 +31,7 @@ pub(super) fn login(object: &Object<'_, '_>, context: &mut Context<'_>) -> Arc<s
 }
 
 /// Reports users that log in with one name, and names that could not be told apart where a list of names takes globs.
-pub(super) fn check(users: &[User], context: &mut Context<'_>) {
+pub(super) fn check(users: &[User], field: &Declared<Text>, context: &mut Context<'_>) {
     let mut known: BTreeMap<&str, &User> = BTreeMap::new();
     for user in users {
         let Some(first) = known.insert(&user.login, user) else {
@@ -44,7 +42,7 @@ pub(super) fn check(users: &[User], context: &mut Context<'_>) {
             first.name, user.name, user.login
         );
         let of_own = [user, first].into_iter().find(|user| user.login != user.name);
-        report(of_own.unwrap_or(user), message, context);
+        report(of_own.unwrap_or(user), field, message, context);
     }
     for user in users.iter().filter(|user| is_glob(&user.login)) {
         let pattern = NamePattern::new(user.login.clone());
@@ -54,13 +52,13 @@ pub(super) fn check(users: &[User], context: &mut Context<'_>) {
                 "as a pattern, `{}` matches the login of users.{}, `{}`: rules could not tell these users apart",
                 user.login, other.name, other.login
             );
-            report(user, message, context);
+            report(user, field, message, context);
         }
     }
 }
 
-fn report(user: &User, message: String, context: &mut Context<'_>) {
-    let place = context.origins.field(user.origin, user::user::LOGIN.name());
+fn report(user: &User, field: &Declared<Text>, message: String, context: &mut Context<'_>) {
+    let place = context.origins.field(user.origin, field.name());
     let diagnostic = Diagnostic::error(BAD_VALUE, message).at(place, "");
     context.report.push(context.origins.mark(user.origin, diagnostic));
 }

@@ -159,7 +159,7 @@ pub(crate) fn topology(root: Option<&View<'_>>, context: &mut Context<'_>) -> To
         &mut defined,
         context,
     ));
-    logins::check(&topology.users, context);
+    logins::check(&topology.users, &user::user::LOGIN, context);
     topology.listeners = Table::new(listener::listeners(
         section(&root::LISTENERS),
         &mut defined,

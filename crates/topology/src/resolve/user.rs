@@ -213,7 +213,7 @@ fn user(
     context: &mut Context<'_>,
 ) -> Option<User> {
     object.require_all(&user::FIELDS, context);
-    let login = logins::login(object, context);
+    let login = logins::login(object, &user::LOGIN, context);
     let password = secret(object, &user::PASSWORD, context);
     let cluster = names::cluster(object, &user::CLUSTER, defined, context);
     let server = server(object, cluster, clusters, context);
