@@ -24,6 +24,7 @@ mod drift_adopt;
 mod editor;
 mod environments;
 mod errors_refuse;
+mod estate_walk;
 mod examples;
 mod explain;
 mod findings;

@@ -24,9 +24,10 @@ fn what_routes_differently_stands_first() {
         "{plan}"
     );
     assert!(
-        lines[2].contains("=2*/ SELECT")
-            && lines[2]
-                .ends_with(" of app in app: two writer (hostgroup 1020) → three writer (hostgroup 1010)"),
+        lines[2].contains("=2 */ SELECT")
+            && lines[2].ends_with(
+                " of app in app: two writer (hostgroup 1020) → three writer (hostgroup 1010) (1 of 3 shards)"
+            ),
         "{plan}"
     );
     let json = rig.json(&["plan"]);
@@ -40,7 +41,7 @@ fn what_routes_differently_stands_first() {
     let plan = rig.ends(0, &["plan"]);
     assert!(
         plan.contains(
-            "  routing   no rule sends a statement elsewhere (proved); what else changes: which server answers (1 server)\n"
+            "  routing   no rule sends a statement elsewhere (proved); what else changes: which server answers (1 server); who may log in, how, and how often (1 user)\n"
         ),
         "{plan}"
     );
@@ -165,7 +166,7 @@ fn what_staged_rows_route_is_told_with_the_plan_that_publishes_them() {
     );
     let discarding = rig.ends(0, &["plan", "--staged", "discard"]);
     assert!(
-        discarding.contains("nothing routes differently (proved)"),
+        discarding.contains("no rule sends a statement elsewhere (proved)"),
         "{discarding}"
     );
 }

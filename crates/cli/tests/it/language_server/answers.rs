@@ -74,7 +74,7 @@ fn what_may_be_typed_is_offered() {
     }
     insta::assert_snapshot!(seen, @r#"
     |                                        version, variables, clusters, users, shard_maps, read_write_policies, routes, throttles, query_rules, pooling, caches, mirrors, firewall, engine_settings, monitor, listeners, moves
-    |                                        password, role, server, reads_only, schema, max_connections, statement_timeout, transaction_persistent, annotations, tls, for_each
+    |                                        password, login, role, server, reads_only, schema, max_connections, statement_timeout, transaction_persistent, annotations, tls, for_each
     app: {cluster: sh|}                      shard-001, shard-002, shard-003
     app: {cluster: |                         shard-001, shard-002, shard-003, pay
     app: {annotations: |}                    deny, allow
