@@ -40,7 +40,7 @@ object! {
         .page("`0ms`: not at all.");
     RULE: Text = filled(
         "rule",
-        "The address of an object with a rule that matches: query_rules.legacy, shard_maps.tenants.",
+        "The address of an object with a rule that does something to the statement: query_rules.legacy, shard_maps.tenants.",
     )
     .examples(r#"["query_rules.legacy"]"#)
     .page("A rule of the object, or of one inside it.")
