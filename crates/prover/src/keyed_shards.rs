@@ -48,6 +48,9 @@ impl KeyedShards {
         statement: &Statement<'_>,
         shards: &[Address],
     ) -> Option<Address> {
+        if let [] | [_] = shards {
+            return shards.first().cloned();
+        }
         let shard = match self.evaluator.as_ref()?.decide(session, statement).outcome {
             Outcome::Route(route) => route.shard?,
             Outcome::Reject(rejection) => rejection.address?,

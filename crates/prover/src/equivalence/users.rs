@@ -124,17 +124,8 @@ fn firewalls(pair: &Pair<'_, '_>, comparison: &mut Comparison) {
             continue;
         }
         let session = session(configurations[0], name);
-        let mut shown = ORDINARY
-            .iter()
-            .filter_map(|text| pair.difference(&session, text.as_bytes()));
-        match shown.next() {
-            Some(_) if comparison.is_full() => {}
-            Some(difference) => comparison.add(difference),
-            None => {
-                let construct = format!("the lists of the firewall, which differ for user {name}");
-                comparison.undecided.insert(construct);
-            }
-        }
+        let construct = format!("the lists of the firewall, which differ for user {name}");
+        show_or_leave_open(pair, &session, &ORDINARY, construct, comparison);
     }
 }
 
@@ -190,17 +181,23 @@ fn sets(pair: &Pair<'_, '_>, name: &str, comparison: &mut Comparison) {
         return;
     }
     let session = session(pair.configuration(0), name);
-    let mut shown = UNFOLLOWED
-        .iter()
-        .filter_map(|text| pair.difference(&session, text.as_bytes()));
-    match shown.next() {
+    let construct = "a SET that the engine cannot follow goes to the user's default hostgroup, which differs";
+    show_or_leave_open(pair, &session, &UNFOLLOWED, construct.to_owned(), comparison);
+}
+
+/// Adds the first of some statements that differs; where none does, the construct stays open.
+fn show_or_leave_open(
+    pair: &Pair<'_, '_>,
+    session: &ComparedSession,
+    texts: &[&str],
+    construct: String,
+    comparison: &mut Comparison,
+) {
+    let mut texts = texts.iter();
+    match texts.find_map(|text| pair.difference(session, text.as_bytes())) {
         Some(_) if comparison.is_full() => {}
         Some(difference) => comparison.add(difference),
-        None => {
-            let construct =
-                "a SET that the engine cannot follow goes to the user's default hostgroup, which differs";
-            comparison.undecided.insert(construct.to_owned());
-        }
+        None => comparison.leave_open(construct),
     }
 }
 

@@ -136,13 +136,9 @@ struct Placement {
 impl Prover<'_> {
     /// The shard that placed a statement last; none where that is not known.
     fn shard_of(&self, candidate: &SessionStatement, decision: &Decision) -> Option<Address> {
-        match shards_of(self.configuration, decision).as_slice() {
-            [shard] => Some(shard.clone()),
-            several => {
-                let statement = Statement::new(candidate.query.as_bytes(), Default::default());
-                self.keys.among(&candidate.view(), &statement, several)
-            }
-        }
+        let statement = Statement::new(candidate.query.as_bytes(), Default::default());
+        let shards = shards_of(self.configuration, decision);
+        self.keys.among(&candidate.view(), &statement, &shards)
     }
 
     /// What of an expectation does not hold of a decision.

@@ -135,13 +135,10 @@ impl Runner<'_> {
             let Ok(at) = rules.binary_search_by_key(&taken.rule_id, |rule| rule.id) else {
                 continue;
             };
-            match rules[at].shards.as_slice() {
-                [] => {}
-                [shard] => addresses.push(shard.clone()),
-                several => match self.keys.among(&session.view(step), statement, several) {
-                    Some(shard) => addresses.push(shard),
-                    None => open.extend(several.iter().map(Address::as_str)),
-                },
+            let shards = &rules[at].shards;
+            match self.keys.among(&session.view(step), statement, shards) {
+                Some(shard) => addresses.push(shard),
+                None => open.extend(shards.iter().map(Address::as_str)),
             }
         }
         addresses.extend(placed.cloned());

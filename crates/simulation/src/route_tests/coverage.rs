@@ -170,12 +170,7 @@ impl<'c> Coverage<'c> {
         for &hit in &decision.hits {
             let rule = &self.configuration.graph.rules[hit as usize];
             self.cover(&rule.address, Part::Rule(rule.id));
-            let shard = match rule.shards.as_slice() {
-                [] => None,
-                [shard] => Some(shard.clone()),
-                several => self.keys.among(session, statement, several),
-            };
-            if let Some(shard) = shard {
+            if let Some(shard) = self.keys.among(session, statement, &rule.shards) {
                 self.cover(&shard, Part::Shard);
             }
             if let Body::Native {
