@@ -70,8 +70,7 @@ impl Meanings<'_> {
         self.maps.get_or_init(|| {
             // The rules of ProxySQL say of no pattern which keys it holds; the steps of the bundled engine do.
             let built = self.opened.build_quietly(EngineId::Bundled);
-            let rules = built.configuration.graph.rules.iter();
-            rules.filter_map(|rule| rule.map().cloned()).collect()
+            built.configuration.graph.maps().cloned().collect()
         })
     }
 }

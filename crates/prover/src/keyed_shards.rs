@@ -18,9 +18,8 @@ impl KeyedShards {
     /// Those of a configuration for the bundled engine.
     #[must_use]
     pub fn of(bundled: &Arc<Configuration>) -> Self {
-        let rules = bundled.graph.rules.iter();
         Self {
-            maps: rules.filter_map(|rule| rule.map().cloned()).collect(),
+            maps: bundled.graph.maps().cloned().collect(),
             evaluator: Some(Arc::new(Evaluator::new(Arc::clone(bundled)))),
         }
     }

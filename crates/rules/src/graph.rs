@@ -17,6 +17,13 @@ pub struct RuleGraph {
     pub fast_routing: Vec<FastRoute>,
 }
 
+impl RuleGraph {
+    /// The shard maps among the rules; only the bundled engine has them as steps.
+    pub fn maps(&self) -> impl Iterator<Item = &MapStep> {
+        self.rules.iter().filter_map(Rule::map)
+    }
+}
+
 /// One rule of a chain.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]

@@ -11,7 +11,7 @@ use std::collections::btree_map::Entry;
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;
 
-use shardwright_rules::{Configuration, Decision, Effects, KeyValue, MapStep, Outcome, Rule, Shard};
+use shardwright_rules::{Configuration, Decision, Effects, KeyValue, MapStep, Outcome, Shard};
 
 use super::steps::{differing_keys, keyed, keyed_schemas};
 use super::{ComparedSession, Difference, Pair, Relation};
@@ -207,10 +207,8 @@ impl Search<'_, '_> {
                 self.of_key(map, &key);
             }
         }
-        let [before, after] = [0, 1].map(|side| {
-            let rules = self.pair.configuration(side).graph.rules.iter();
-            rules.filter_map(Rule::map).collect::<Vec<&MapStep>>()
-        });
+        let [before, after] = [0, 1].map(|side| self.pair.configuration(side).graph.maps());
+        let after: Vec<&MapStep> = after.collect();
         for map in before {
             let same = after.iter().find(|other| other.map == map.map);
             for key in same.into_iter().flat_map(|other| differing_keys(map, other)) {

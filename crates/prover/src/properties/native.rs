@@ -3,27 +3,12 @@
 use std::sync::Arc;
 
 use shardwright_rules::{
-    Body, Configuration, Finder, MapStep, MissingAction, MissingBegin, Names, NativeStep, Rule, Scope, Shard,
+    Configuration, Finder, MapStep, MissingAction, MissingBegin, Names, NativeStep, Rule, Scope, Shard,
     StatementKind, Throttled, UnknownKey,
 };
 
 use super::starts::Certainty;
 use super::state::{Action, Schema, Sender, State, Transition};
-
-/// The shard maps among the rules.
-pub(super) fn maps(configuration: &Configuration) -> impl Iterator<Item = &MapStep> {
-    configuration
-        .graph
-        .rules
-        .iter()
-        .filter_map(|rule| match &rule.body {
-            Body::Native {
-                step: NativeStep::Map(map),
-                ..
-            } => Some(&**map),
-            _ => None,
-        })
-}
 
 pub(super) fn step(
     configuration: &Configuration,
@@ -165,7 +150,10 @@ fn missing(
     next: &mut Vec<Transition>,
 ) {
     // Behind a map that this one is the `otherwise` of, a statement without a key passes.
-    let is_otherwise = maps(configuration).any(|other| other.otherwise.as_deref() == Some(map.map.as_str()));
+    let is_otherwise = configuration
+        .graph
+        .maps()
+        .any(|other| other.otherwise.as_deref() == Some(map.map.as_str()));
     if is_otherwise || map.otherwise.is_some() {
         next.push(Transition::Continue(state.clone()));
     }

@@ -169,8 +169,8 @@ impl Sides<'_, '_> {
         {
             tried.natures.insert(DEFAULT_SCHEMA, None);
         }
-        let rules = [left, right].into_iter().flat_map(|side| &side.graph.rules);
-        let maps: Vec<MapStep> = rules.filter_map(|rule| rule.map().cloned()).collect();
+        let maps = [left, right].into_iter().flat_map(|side| side.graph.maps());
+        let maps: Vec<MapStep> = maps.cloned().collect();
         for user in left.users.iter().take(MOST_USERS) {
             let Some(same) = right.user(&user.name) else {
                 continue;
