@@ -10,7 +10,7 @@
 use std::collections::HashSet;
 
 use shardwright_rules::{HostgroupId, Statement};
-use shardwright_sql::{SessionEffects, Shape, StatementClass};
+use shardwright_sql::{SessionEffects, StatementClass};
 use shardwright_wire::{MysqlError, errors};
 
 use super::diagnostics::needed_elsewhere;
@@ -148,7 +148,7 @@ impl HiddenVariables {
 
     /// A statement was answered on this connection.
     pub(super) fn note(&mut self, held: &Held, statement: &Statement<'_>, failed: bool) {
-        if runs_code(statement.shape()) {
+        if runs_code(statement) {
             self.note_write(Place::of(held));
         }
         if failed || !mentions_variables(statement) {
@@ -216,13 +216,21 @@ pub(super) fn lost() -> MysqlError {
 }
 
 /// Whether it may run code that its text does not show: triggers, procedures, functions, prepared texts.
-fn runs_code(shape: &Shape) -> bool {
+fn runs_code(statement: &Statement<'_>) -> bool {
     use StatementClass as C;
+    let shape = statement.shape();
     let is_write = matches!(
         shape.class,
         C::Insert | C::Update | C::Delete | C::Replace | C::Load
     );
-    is_write || shape.effects.intersects(SessionEffects::UNKNOWN)
+    is_write || (shape.effects.intersects(SessionEffects::UNKNOWN) && !only_prepares(statement))
+}
+
+/// PREPARE and DEALLOCATE run nothing: servers take no call and no subquery in the place of the text.
+fn only_prepares(statement: &Statement<'_>) -> bool {
+    let shape = statement.shape();
+    let is_alone = !shape.executable_comment && !shape.several;
+    shape.class == StatementClass::Prepare && is_alone && !runs_text(statement)
 }
 
 fn mentions_variables(statement: &Statement<'_>) -> bool {

@@ -100,6 +100,12 @@ const ONCE_DIFFERENT: &[&[&str]] = &[
     ],
     // Turning autocommit on ends a transaction that no server has begun yet.
     &["BEGIN", "SET autocommit=OFF, @y=2", "SET autocommit=1", "COMMIT"],
+    // What prepares a text sets no variable.
+    &[
+        "/* tenant=1 */ PREPARE p FROM 'SELECT 1'",
+        "USE sim_2",
+        "SELECT @x",
+    ],
 ];
 
 /// The tests share the schemas that the statements name.
