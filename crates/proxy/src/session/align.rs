@@ -6,12 +6,13 @@
 
 use std::time::Duration;
 
-use shardwright_rules::PendingKind;
+use shardwright_rules::{Encoding, PendingKind};
 use shardwright_wire::{Command, MysqlError, errors};
 
 use super::held::Held;
 use super::hidden_variables::HiddenVariables;
 use super::holds::Holds;
+use super::login::schema_beyond_ascii;
 use super::pending_transaction::PendingTransaction;
 use super::requirements::Requirements;
 use super::settings::Settings;
@@ -170,6 +171,14 @@ impl Alignment<'_> {
     /// Gives a connection the session's schema, character set, variables, and the transaction that was begun.
     pub(super) async fn align(&mut self, held: &mut Held) -> Result<(), AlignError> {
         held.backend.outlive_kill().await?;
+        let is_beyond_ascii = self
+            .requirements
+            .schema
+            .as_ref()
+            .is_some_and(|name| !name.is_ascii());
+        if is_beyond_ascii && !self.is_utf8_to(&held.backend) {
+            self.align_names(held).await?;
+        }
         self.align_schema(&mut held.backend).await?;
         self.align_names(held).await?;
         self.replay_sets(held).await?;
@@ -211,11 +220,22 @@ impl Alignment<'_> {
         let Some(schema) = &self.requirements.schema else {
             return Err(AlignError::Refused(errors::NO_DB.with("No database selected")));
         };
+        if !schema.is_ascii() && !self.is_utf8_to(backend) {
+            return Err(AlignError::Refused(schema_beyond_ascii()));
+        }
         refused(backend.exchange(Command::InitDb(schema.as_bytes())).await?.error)?;
         backend.schema = Some(schema.clone());
         backend.has_forgotten_schema = false;
         backend.key.has_schema = true;
         Ok(())
+    }
+
+    /// Whether names that are sent on a connection are UTF-8 to its server.
+    fn is_utf8_to(&self, backend: &Backend) -> bool {
+        let of_login = || SetNames::of_login(backend.key.collation);
+        let names = backend.names.clone().or_else(of_login);
+        let is_utf8 = names.is_some_and(|names| Encoding::of_charset(&names.charset) > Encoding::Ascii);
+        is_utf8 && (backend.replayed == 0 || !self.settings.history.touches_charset())
     }
 
     async fn align_names(&mut self, held: &mut Held) -> Result<(), AlignError> {

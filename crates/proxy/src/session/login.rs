@@ -279,10 +279,8 @@ fn admit(
     } = known;
     let request = &attempt.request;
     let collation = collation(request.collation)?;
-    let schema = match &request.database {
-        Some(name) => Some(schema_name(name)?),
-        None => user.user.default_schema.as_deref().map(Arc::from),
-    };
+    let encoding = encoding_of(collation);
+    let schema = schema_of_login(request.database.as_deref(), &user, encoding)?;
     let permit = user_permit(worker, &user)?;
     Ok(Accepted {
         login: Login {
@@ -338,9 +336,21 @@ pub(super) fn collation(id: u8) -> Result<u8, MysqlError> {
     }
 }
 
-/// A schema name as text.
-pub(super) fn schema_name(name: &[u8]) -> Result<Arc<str>, MysqlError> {
+/// The schema that a login in this character set begins in: the one that it names, or the user's.
+pub(super) fn schema_of_login(
+    named: Option<&[u8]>,
+    user: &UserEntry,
+    encoding: Encoding,
+) -> Result<Option<Arc<str>>, MysqlError> {
+    let default = user.user.default_schema.as_deref();
+    let name = named.or(default.map(str::as_bytes));
+    name.map(|name| schema_name(name, encoding)).transpose()
+}
+
+/// A schema name as text, written in the character set of a client.
+pub(super) fn schema_name(name: &[u8], encoding: Encoding) -> Result<Arc<str>, MysqlError> {
     match std::str::from_utf8(name) {
+        Ok(name) if !encoding.reads_name(name) => Err(schema_beyond_ascii()),
         Ok(name) if !name.is_empty() && name.len() <= MAX_SCHEMA && !name.contains('\0') => {
             Ok(Arc::from(name))
         }
@@ -353,4 +363,11 @@ pub(super) fn schema_name(name: &[u8]) -> Result<Arc<str>, MysqlError> {
             String::from_utf8_lossy(&name[..name.len().min(MAX_SCHEMA)])
         ))),
     }
+}
+
+/// The servers would take the bytes of such a name for another one.
+pub(super) fn schema_beyond_ascii() -> MysqlError {
+    errors::BAD_DB.with(
+        "a schema whose name is not ASCII can be entered only by a session of utf8mb4; use SET NAMES utf8mb4",
+    )
 }

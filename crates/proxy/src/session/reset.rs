@@ -7,7 +7,7 @@ use shardwright_wire::{ChangeUser, LoginStep, MysqlError, ServerLogin, errors};
 
 use super::diagnostics::Diagnostics;
 use super::hidden_variables::HiddenVariables;
-use super::login::{collation, encoding_of, schema_name, user_permit};
+use super::login::{collation, encoding_of, schema_of_login, user_permit};
 use super::proof::{Dialogue, Known, Verdict};
 use super::routing_state::RoutingState;
 use super::settings::Settings;
@@ -101,14 +101,12 @@ impl Session {
 
     async fn become_user(&mut self, change: &ChangeUser<'_>, known: Known) -> Result<(), MysqlError> {
         let Known { user, snapshot, .. } = known;
-        let schema = match change.database {
-            [] => user.user.default_schema.as_deref().map(Arc::from),
-            name => Some(schema_name(name)?),
-        };
         let collation = match change.collation {
             Some(id) => collation(u8::try_from(id).unwrap_or_default())?,
             None => self.login.collation,
         };
+        let named = Some(change.database).filter(|name| !name.is_empty());
+        let schema = schema_of_login(named, &user, encoding_of(collation))?;
         let permit = user_permit(&self.worker, &user)?;
         self.login.collation = collation;
         self.begin_anew(schema).await;

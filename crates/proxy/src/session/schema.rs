@@ -17,7 +17,8 @@ use crate::server_defaults::ServerDefaults;
 impl Session {
     /// `USE name`
     pub(super) async fn use_schema(&mut self, statement: &Statement<'_>, seq: u8) -> Flow {
-        match used_schema(statement).map(|name| schema_name(&name)) {
+        let client = self.settings.client;
+        match used_schema(statement).map(|name| schema_name(&name, client)) {
             Some(Ok(schema)) => {
                 self.diagnostics.begins_list_here();
                 self.enter(schema, seq).await
@@ -44,7 +45,7 @@ impl Session {
 
     /// COM_INIT_DB: decided like USE.
     pub(super) async fn init_db(&mut self, name: &[u8], seq: u8) -> Flow {
-        let schema = match schema_name(name) {
+        let schema = match schema_name(name, self.settings.client) {
             Ok(schema) => schema,
             Err(error) => return self.refuse(seq, error).await,
         };
@@ -64,6 +65,7 @@ impl Session {
             String::from_utf8_lossy(table).replace('`', "``")
         );
         let statement = Statement::new(text.as_bytes(), LexMode::default());
+        let statement = statement.encoded_in(self.settings.encoding());
         let route = match self.decide(&statement).outcome {
             Decided::Route(route) => route,
             Decided::Reject(rejection) => return self.reject(seq, &rejection).await,
@@ -82,7 +84,7 @@ impl Session {
 
 /// The schema that a session is in after `USE name`, if it can be.
 pub(super) fn named_schema(statement: &Statement<'_>) -> Option<Arc<str>> {
-    used_schema(statement).and_then(|name| schema_name(&name).ok())
+    used_schema(statement).and_then(|name| schema_name(&name, statement.encoding()).ok())
 }
 
 /// The schema of `USE name`; `None` where anything else stands in it.

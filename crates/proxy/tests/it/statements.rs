@@ -63,6 +63,38 @@ fn the_schema_follows_the_session() {
     assert_eq!(value(&mut proxy.connect(None), "SELECT DATABASE()"), "NULL");
 }
 
+/// To a server that reads latin1, the bytes of `é` in UTF-8 are the name of another schema.
+#[test]
+fn a_schema_beyond_ascii_is_entered_by_sessions_of_utf8() {
+    let proxy = support::start(&Setup::default());
+    let accented = schema("statements_é");
+    let plain = schema("statements_plain");
+    let of_server = |client: &mut Conn| value(client, "SELECT CONVERT(DATABASE() USING utf8mb4)");
+    let mut client = proxy.connect(Some(&plain));
+    client.query_drop("SET NAMES latin1").unwrap();
+    let refused = error(&mut client, &format!("USE {accented}"));
+    assert!(
+        refused.0 == 1049 && refused.1.contains("SET NAMES utf8mb4"),
+        "{refused:?}"
+    );
+    assert!(client.select_db(&accented).is_err());
+    assert_eq!(of_server(&mut client), plain);
+    client.query_drop("SET NAMES utf8mb4").unwrap();
+    client.query_drop(format!("USE {accented}")).unwrap();
+    assert_eq!(of_server(&mut client), accented);
+    // A connection that it has no other use for is told of the schema before of the character set.
+    client.query_drop("SET NAMES latin1").unwrap();
+    client.query_drop("SET @a = 1").unwrap();
+    assert_eq!(
+        value(&mut client, "SELECT HEX(CONVERT(DATABASE() USING utf8mb4))"),
+        hex(&accented)
+    );
+}
+
+fn hex(text: &str) -> String {
+    text.bytes().map(|byte| format!("{byte:02X}")).collect()
+}
+
 #[test]
 fn wrong_logins_are_refused_alike() {
     let proxy = support::start(&Setup::default());
