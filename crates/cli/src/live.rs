@@ -1,5 +1,6 @@
 //! Targets of the project file as live targets, and the plan towards them.
 
+mod away;
 mod observing;
 mod runs;
 mod sisters;
@@ -10,14 +11,15 @@ use std::time::Duration;
 
 use shardwright_compiler::Lock;
 use shardwright_plan::{
-    Meaning, Observed, Plan, ShardMove, Staged, Target, TargetError, TargetPlan, Unreachable, safety,
-    too_many_connections,
+    Meaning, Observed, Plan, ShardMove, Staged, Target, TargetError, TargetPlan, safety, too_many_connections,
 };
 use shardwright_rules::{Address, Configuration, EngineId};
 use shardwright_secrets::Secret;
 use shardwright_targets::{AdminAddress, BundledTarget, ProxySqlTarget, Timeouts};
 use shardwright_topology::model;
 
+use self::away::left_out;
+pub(crate) use self::away::{Away, all_unreachable, skips_unreachable, warn_left_out};
 use self::observing::Observing;
 pub(crate) use self::observing::side_by_side;
 pub(crate) use self::runs::{Part, keep_runs, keep_runs_if_known, parts};
@@ -121,12 +123,20 @@ pub(crate) fn reachable(opened: &Opened, selection: &Selection) -> Result<Reache
             Err(error) if error.exit == Exit::Failed => reached.unusable.push(TargetError {
                 target: target.name.to_string(),
                 address: target.admin.to_string(),
-                reason: error.message,
+                reason: without_name(error.message, &target.name),
             }),
             Err(error) => return Err(error),
         }
     }
     Ok(reached)
+}
+
+/// What is wrong with a target, where its name stands already.
+fn without_name(message: String, target: &str) -> String {
+    let named = format!("target {target}: ");
+    message
+        .strip_prefix(&named)
+        .map_or(message.clone(), str::to_owned)
 }
 
 /// The engine of a target of the project file.
@@ -251,6 +261,14 @@ pub(crate) fn unreachable(error: &TargetError) -> CommandError {
     CommandError::failed(error.to_string())
 }
 
+/// How a plan is made.
+#[derive(Clone, Copy)]
+pub(crate) struct Making {
+    pub(crate) lock: LockUse,
+    pub(crate) foreign: Foreign,
+    pub(crate) away: Away,
+}
+
 /// Whether a plan may change the lock file.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum LockUse {
@@ -280,17 +298,17 @@ pub(crate) trait OfParts {
 /// Observes the targets and plans the changes that the project needs.
 pub(crate) fn plan(
     opened: &Opened,
-    live: &mut Vec<Live>,
+    reached: &mut Reached,
     ui: &Ui,
-    lock: LockUse,
-    foreign: Foreign,
+    making: Making,
     of_parts: &mut dyn OfParts,
 ) -> Result<Plan, CommandError> {
+    let Making { lock, foreign, .. } = making;
     let project = opened.project.file.project.as_deref();
-    let skips = opened.project.file.safety.skip_unreachable && live.len() > 1;
+    let live = &mut reached.targets;
     let engines: Vec<EngineId> = live.iter().map(|live| live.engine).collect();
     let mut refused = Vec::new();
-    let mut away: Vec<TargetError> = Vec::new();
+    let mut away = reached.unusable.clone();
     let observing = Observing::begin(std::mem::take(live));
     let mut builds: Vec<(EngineId, Built, Analysed)> = Vec::new();
     for engine in engines {
@@ -322,11 +340,10 @@ pub(crate) fn plan(
         };
         let observed = match observation {
             Ok(observed) => observed,
-            Err(error) if skips => {
+            Err(error) => {
                 away.push(error);
                 continue;
             }
-            Err(error) => return Err(unreachable(&error)),
         };
         refused.extend(of_another(target.name(), observed.project.as_deref(), project));
         limits.extend_from_slice(&observed.server_limits);
@@ -353,8 +370,8 @@ pub(crate) fn plan(
         )?;
         parts.push((part.warned_of(hazards), built.configuration.clone()));
     }
-    if let Some(first) = away.first().filter(|_| parts.is_empty()) {
-        return Err(unreachable(first));
+    if !away.is_empty() && (parts.is_empty() || !making.away.goes_on(opened)) {
+        return Err(all_unreachable(&away));
     }
     if foreign == Foreign::Refuse && !refused.is_empty() {
         let message = format!("refused; nothing was changed\n  {}", refused.join("\n  "));
@@ -369,7 +386,9 @@ pub(crate) fn plan(
     let environment = opened.environment.clone();
     let meaning = of_parts.together();
     let plan = Plan::new(environment, clock::now(), expiry(opened), meaning, parts);
-    Ok(plan.with_moves(moves(opened)).leaving_out(left_out(&away, ui)))
+    Ok(plan
+        .with_moves(moves(opened))
+        .leaving_out(left_out(away, opened, ui)))
 }
 
 /// What each target of the project would run, selected or not, as far as it was built.
@@ -380,25 +399,6 @@ fn on_all_targets(opened: &Opened, builds: &[(EngineId, Built, Analysed)]) -> Ve
         Some(built.configuration.clone())
     });
     configurations.collect()
-}
-
-/// Says that a target is left out, and why.
-pub(crate) fn warn_left_out(reason: &str, ui: &Ui) {
-    ui.message(&format!(
-        "warning: {reason}; it is left out (safety.unreachable: skip)"
-    ));
-}
-
-/// Targets that could not be reached and that `safety.unreachable: skip` leaves out; they are named at once.
-fn left_out(away: &[TargetError], ui: &Ui) -> Vec<Unreachable> {
-    let named = away.iter().map(|error| {
-        warn_left_out(&error.to_string(), ui);
-        Unreachable {
-            name: error.target.clone(),
-            reason: error.reason.clone(),
-        }
-    });
-    named.collect()
 }
 
 /// Why this project may not change a target. A target that no named project has applied to is free.

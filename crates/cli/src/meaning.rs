@@ -11,9 +11,8 @@ use shardwright_prover::equivalence::{Equivalence, Means, compares, equivalence_
 use shardwright_rules::{Configuration, EngineId, MapStep};
 use shardwright_targets::proxysql::Routing;
 
-use crate::args::Foreign;
 use crate::error::CommandError;
-use crate::live::{self, Live, LockUse, OfParts, Proxy, unreachable};
+use crate::live::{self, Live, Making, OfParts, Proxy, Reached, unreachable};
 use crate::project::Opened;
 use crate::ui::Ui;
 use examples::Examples;
@@ -41,10 +40,9 @@ enum Basis {
 /// Observes the targets and plans the changes that the project needs, with what they mean.
 pub(crate) fn plan(
     opened: &Opened,
-    live: &mut Vec<Live>,
+    reached: &mut Reached,
     ui: &Ui,
-    lock: LockUse,
-    foreign: Foreign,
+    making: Making,
 ) -> Result<Plan, CommandError> {
     let mut meanings = Meanings {
         opened,
@@ -52,7 +50,7 @@ pub(crate) fn plan(
         compared: Vec::new(),
         of_targets: Vec::new(),
     };
-    live::plan(opened, live, ui, lock, foreign, &mut meanings)
+    live::plan(opened, reached, ui, making, &mut meanings)
 }
 
 /// The meanings of the parts of a plan.

@@ -7,15 +7,17 @@ use std::time::Duration;
 
 use shardwright_plan::render::SHOWN_DIGEST;
 use shardwright_plan::safety;
-use shardwright_plan::{ApplyReport, LoadError, Outcome, Plan, Trace, apply_all, conclusion, nothing_begun};
-use shardwright_targets::proxysql::Way;
+use shardwright_plan::{
+    ApplyReport, LoadError, Outcome, Plan, TargetError, Trace, apply_all, conclusion, nothing_begun,
+};
+use shardwright_targets::proxysql::{End, Way};
 
 use crate::args::{Apply, Format, Global};
 use crate::clock;
 use crate::commands::plan;
 use crate::error::{CommandError, unreadable};
 use crate::exit::Exit;
-use crate::live::{self, Live, LockUse, Proxy, side_by_side};
+use crate::live::{self, Away, Live, LockUse, Making, Part, Proxy, Reached, side_by_side};
 use crate::meaning;
 use crate::project::{self, Opened};
 use crate::refusals::{Subject, allowances, exit, refuse};
@@ -31,16 +33,25 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
         Some(plan) => project::open(&in_environment_of(plan, global)?, ui)?,
         None => project::open(global, ui)?,
     };
-    let mut live = live::targets(&opened, &args.selection)?;
+    let mut reached = live::reachable(&opened, &args.selection)?;
     if saved.is_none() {
-        for live in &mut live {
+        for live in &mut reached.targets {
             live.take_staged(args.staged.way());
         }
     }
-    let plan = match saved {
-        Some(plan) => plan,
-        None => meaning::plan(&opened, &mut live, ui, LockUse::Write, args.ownership.foreign())?,
+    let making = Making {
+        lock: LockUse::Write,
+        foreign: args.ownership.foreign(),
+        away: Away::AsTheProjectSays,
     };
+    let plan = match saved {
+        Some(plan) => {
+            leave_out_unusable(&plan, &reached, &opened, ui)?;
+            plan
+        }
+        None => meaning::plan(&opened, &mut reached, ui, making)?,
+    };
+    let mut live = reached.targets;
     if args.plan.is_none() && ui.format() != Format::Json {
         plan::present(&plan, Some(&opened), &allowed, ui)?;
     }
@@ -65,7 +76,7 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     for live in &mut live {
         live.drain(Duration::from_secs(args.drain));
     }
-    let name = live::keep_runs(&mut live, &opened)?;
+    let name = live::keep_runs(&mut live, &opened, changing(&plan))?;
     let reports = match check(&plan, &mut live, &opened, &allowed, ui)? {
         Some(refused) => refused,
         None => {
@@ -85,6 +96,30 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
         ));
     }
     Ok(exit(ApplyReport::exit_code_of_all(&reports)))
+}
+
+/// Targets of a saved plan that cannot be asked for want of a secret: left out if the project says so.
+fn leave_out_unusable(plan: &Plan, reached: &Reached, opened: &Opened, ui: &Ui) -> Result<(), CommandError> {
+    let of_plan = reached
+        .unusable
+        .iter()
+        .filter(|error| plan.change(&error.target).is_some());
+    let unusable: Vec<TargetError> = of_plan.cloned().collect();
+    let is_any_left = reached
+        .targets
+        .iter()
+        .any(|live| plan.change(live.name()).is_some());
+    if !unusable.is_empty() && !(live::skips_unreachable(opened) && is_any_left) {
+        let error = live::all_unreachable(&unusable);
+        return Err(CommandError::failed(format!(
+            "{}; nothing was changed",
+            error.message
+        )));
+    }
+    for error in &unusable {
+        live::warn_left_out(&error.to_string(), ui);
+    }
+    Ok(())
 }
 
 /// Checks every target before one is changed: the reports of an apply that must not begin. Targets that cannot be reached are left
@@ -107,7 +142,7 @@ fn check(
     let is_away = |report: &ApplyReport| report.outcome == Outcome::NotSent && report.before.is_none();
     let reports = checks.iter().filter_map(|(_, report)| report.as_ref());
     let away: Vec<ApplyReport> = reports.filter(|report| is_away(report)).cloned().collect();
-    let skips = opened.project.file.safety.skip_unreachable && away.len() < live.len();
+    let skips = live::skips_unreachable(opened) && away.len() < live.len();
     if !away.is_empty() && !skips {
         let reasons: Vec<&str> = away.iter().map(|report| report.message.as_str()).collect();
         let message = format!("{}; nothing was changed", reasons.join("; "));
@@ -124,38 +159,83 @@ fn check(
     Ok((!is_ready).then(|| nothing_begun(plan, checks)))
 }
 
-/// Finishes what was cut off: a run, or the runs of an apply that have not ended.
+/// The targets that a plan changes, by name.
+fn changing(plan: &Plan) -> Vec<String> {
+    let changing = plan.targets.iter().filter(|target| !target.effects.is_empty());
+    changing.map(|target| target.name.clone()).collect()
+}
+
+/// Finishes what was cut off: a run, or the runs of an apply that have not ended. What is told is about all targets of the apply.
 fn resume(name: &str, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
     let opened = project::open(global, ui)?;
     let mut parts = live::parts(&opened, name)?;
-    if parts.len() > 1 {
-        parts.retain(|part| part.run.is_open());
-    }
+    let missing = not_begun(name, &parts);
     // In the order in which they were begun.
     parts.reverse();
     let mut reports = Vec::new();
     for part in &mut parts {
-        let run = part.run.head.identity.run.clone();
-        let target = part.live.name().to_owned();
-        let Proxy::ProxySql(proxy) = &mut part.live.proxy else {
-            let message =
-                format!("target {target} is a bundled proxy: it took run {run} whole, or not at all");
-            return Err(CommandError::new(Exit::Refused, message)
-                .hint("apply again: shardwright plan shows what is missing"));
-        };
-        ui.status(&format!("finishing run {run} on {target}"));
-        let report = proxy.finish(&run, Way::Forward);
-        let has_failed = !report.outcome.is_success();
-        reports.push(report);
-        if has_failed {
-            break;
-        }
+        reports.push(match &part.run.end() {
+            Some((end, _)) => ended(part, *end),
+            None => finish(part, ui)?,
+        });
     }
-    if reports.is_empty() {
-        ui.status(&format!("every run of {name} has ended"));
-    }
+    reports.extend(missing);
     present(&reports, None, ui)?;
+    if let Some(conclusion) = conclusion(&reports).filter(|_| ui.format() != Format::Json) {
+        ui.data(&format!("{conclusion}\n"))?;
+    }
     Ok(exit(ApplyReport::exit_code_of_all(&reports)))
+}
+
+/// Finishes a run that has not ended.
+fn finish(part: &mut Part, ui: &Ui) -> Result<ApplyReport, CommandError> {
+    let run = part.run.head.identity.run.clone();
+    let target = part.live.name().to_owned();
+    let Proxy::ProxySql(proxy) = &mut part.live.proxy else {
+        let message = format!("target {target} is a bundled proxy: it took run {run} whole, or not at all");
+        return Err(CommandError::new(Exit::Refused, message)
+            .hint("apply again: shardwright plan shows what is missing"));
+    };
+    ui.status(&format!("finishing run {run} on {target}"));
+    Ok(proxy.finish(&run, Way::Forward))
+}
+
+/// What became of a run that has ended.
+fn ended(part: &Part, end: End) -> ApplyReport {
+    let (outcome, said) = match (&part.taken_back_by, end) {
+        (Some(by), _) => (Outcome::Restored, format!("was taken back by {by}")),
+        (None, End::Applied) => (Outcome::Applied, "was applied".to_owned()),
+        (None, End::Restored) => (Outcome::Restored, "was set back".to_owned()),
+        (None, End::Refused) => (Outcome::Refused, "changed nothing".to_owned()),
+        (None, End::Mixed) => (Outcome::Mixed, "left a mixture, or nobody knows what".to_owned()),
+    };
+    let run = &part.run.head.identity.run;
+    ApplyReport {
+        target: part.run.head.target.clone(),
+        plan: run.clone(),
+        outcome,
+        before: None,
+        after: None,
+        message: format!("run {run} {said}"),
+        problems: Vec::new(),
+    }
+}
+
+/// The targets that an apply was to change and never began with.
+fn not_begun(name: &str, parts: &[Part]) -> Vec<ApplyReport> {
+    let Some(identity) = parts.first().map(|part| &part.run.head.identity) else {
+        return Vec::new();
+    };
+    // A run by its own name is finished alone.
+    if identity.of_apply() != name {
+        return Vec::new();
+    }
+    let has_begun = |target: &String| parts.iter().any(|part| part.run.head.target == **target);
+    let missing = identity.targets.iter().filter(|target| !has_begun(target));
+    let why = "the apply was cut off before; shardwright plan shows what the target lacks";
+    missing
+        .map(|target| ApplyReport::not_begun(name, target, why))
+        .collect()
 }
 
 /// A plan with other effects than those that were reviewed is not applied.

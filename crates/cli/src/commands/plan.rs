@@ -8,7 +8,7 @@ use crate::clock;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::replace_file;
-use crate::live::{self, LockUse};
+use crate::live::{self, Away, LockUse, Making};
 use crate::meaning;
 use crate::project::{self, Opened};
 use crate::refusals::{Subject, allowances, refused};
@@ -18,16 +18,26 @@ pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, C
     let allowed = allowances(&args.allow, Subject::Plan)?;
     let opened = project::open(global, ui)?;
     project::show(&opened.problems, &opened.sources, ui);
-    let mut live = live::targets(&opened, &args.selection)?;
-    let lock = match args.locked {
-        true => LockUse::Check,
-        false => LockUse::Write,
+    let mut reached = live::reachable(&opened, &args.selection)?;
+    let making = Making {
+        lock: match args.locked {
+            true => LockUse::Check,
+            false => LockUse::Write,
+        },
+        foreign: args.ownership.foreign(),
+        away: Away::Named,
     };
-    for live in &mut live {
+    for live in &mut reached.targets {
         live.take_staged(args.staged.way());
     }
-    let plan = meaning::plan(&opened, &mut live, ui, lock, args.ownership.foreign())?;
+    let plan = meaning::plan(&opened, &mut reached, ui, making)?;
     present(&plan, Some(&opened), &allowed, ui)?;
+    if let Some(names) = not_compared(&plan).filter(|_| !live::skips_unreachable(&opened)) {
+        let message = format!("{names} cannot be read: this is the plan of the others, and it is not saved");
+        return Err(CommandError::failed(message).hint(
+            "--target plans some targets; safety.unreachable: skip in shardwright.yaml leaves out those that cannot be reached",
+        ));
+    }
     if let Some(path) = &args.output {
         replace_file(path, plan.to_json().as_bytes())?;
         ui.status(&format!(
@@ -42,6 +52,16 @@ pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, C
     } else {
         Exit::Done
     })
+}
+
+/// The targets that could not be read, by name.
+pub(crate) fn not_compared(plan: &Plan) -> Option<String> {
+    let names: Vec<&str> = plan
+        .unreachable
+        .iter()
+        .map(|target| target.name.as_str())
+        .collect();
+    (!names.is_empty()).then(|| names.join(", "))
 }
 
 /// Errors that nobody has lifted end the command, once the plan is shown and saved: what they are stands in it.

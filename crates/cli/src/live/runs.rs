@@ -31,12 +31,17 @@ impl Live {
     }
 }
 
-/// Says where the state of the runs of targets is kept, and names the next ones, as parts of one apply; its name.
+/// Says where the state of the runs of targets is kept, and names the next ones, as parts of one apply that changes some of
+/// them, as far as that is known; its name.
 pub(crate) fn keep_runs<'l>(
     live: impl IntoIterator<Item = &'l mut Live>,
     opened: &Opened,
+    changing: Vec<String>,
 ) -> Result<String, CommandError> {
-    let identity = identity(opened)?;
+    let identity = Identity {
+        targets: changing,
+        ..identity(opened)?
+    };
     let mut live: Vec<&mut Live> = live.into_iter().collect();
     let has_parts = live.len() > 1;
     for (at, live) in live.iter_mut().enumerate() {
@@ -55,7 +60,7 @@ pub(crate) fn keep_runs_if_known<'l>(
     live: impl IntoIterator<Item = &'l mut Live>,
     opened: &Opened,
 ) -> Result<Option<String>, CommandError> {
-    match keep_runs(live, opened) {
+    match keep_runs(live, opened, Vec::new()) {
         Ok(_) => Ok(None),
         Err(error) if error.exit == Exit::Failed => Ok(Some(error.message)),
         Err(error) => Err(error),
@@ -95,7 +100,7 @@ pub(crate) fn parts(opened: &Opened, name: &str) -> Result<Vec<Part>, CommandErr
         targets: named.iter().map(|(run, _)| run.head.target.clone()).collect(),
     };
     let mut live = targets(opened, &selection)?;
-    keep_runs(&mut live, opened)?;
+    keep_runs(&mut live, opened, Vec::new())?;
     let mut parts = Vec::with_capacity(named.len());
     for (run, taken_back_by) in named {
         let at = live.iter().position(|live| live.name() == run.head.target);
@@ -136,5 +141,6 @@ fn identity(opened: &Opened) -> Result<Identity, CommandError> {
         is_uncommitted: commit.as_ref().is_some_and(|commit| commit.is_uncommitted),
         commit: commit.map(|Commit { id, .. }| id),
         apply: None,
+        targets: Vec::new(),
     })
 }

@@ -1,9 +1,13 @@
 //! An apply to several targets: what is known before stops all of them, the first failure stops what has not begun, and exit code
 //! and last line say what they run.
 
-use shardwright_testkit::ReservedPort;
+use std::time::Duration;
+
+use shardwright_testkit::{Fault, Faulty, ReservedPort, eventually};
 
 use crate::fleets::{ENGINES, Fleet};
+
+const PATIENCE: Duration = Duration::from_secs(60);
 
 /// Lets no statement write a query rule that has a pattern, as leases have none.
 const FULL_DISK: &str = "CREATE TRIGGER full BEFORE INSERT ON mysql_query_rules WHEN NEW.match_digest IS NOT NULL \
@@ -180,5 +184,96 @@ fn targets_that_cannot_be_read_are_not_without_drift() {
                 .ends(1, &["drift"])
                 .contains("nothing was compared; p1, p2 cannot be read")
         );
+    }
+}
+
+/// A password that is not at hand hides no other target, and is no reason to apply to some.
+#[test]
+fn a_target_whose_password_is_missing_is_named_beside_the_others() {
+    for engine in ENGINES {
+        let fleet = Fleet::start(engine, 3);
+        fleet.ends(0, &["apply", "--auto-approve"]);
+        fleet.topology(2, "");
+        fleet.ends(0, &["plan", "-o", "whole.plan"]);
+        fleet.lacks_password(2, "");
+        let diff = fleet.ends(1, &["diff"]);
+        assert!(
+            diff.contains("target p2") && diff.contains("NO_SUCH_PASSWORD"),
+            "{diff}"
+        );
+        assert!(diff.contains("p2 cannot be read, and was not compared"), "{diff}");
+        assert!(diff.contains("clusters.a.servers.w"), "{diff}");
+        let plan = fleet.ends(1, &["plan", "-o", "some.plan"]);
+        assert!(plan.contains("clusters.a.servers.w"), "{plan}");
+        assert!(
+            plan.contains("p2 cannot be read: this is the plan of the others, and it is not saved"),
+            "{plan}"
+        );
+        assert!(!fleet.environment.project().join("some.plan").exists());
+        assert_eq!(fleet.json(1, &["plan"])["unreachable"][0]["name"], "p2");
+        for apply in [&["apply", "--auto-approve"][..], &["apply", "whole.plan"]] {
+            let said = fleet.ends(1, apply);
+            assert!(said.contains("p2") && said.contains("NO_SUCH_PASSWORD"), "{said}");
+        }
+        // The project may say that it is left out.
+        fleet.lacks_password(2, "safety: {unreachable: skip}\n");
+        fleet.ends(1, &["diff"]);
+        fleet.ends(0, &["plan", "-o", "some.plan"]);
+        let said = fleet.ends(0, &["apply", "whole.plan"]);
+        assert!(said.contains("p2") && said.contains("it is left out"), "{said}");
+        fleet.ends(5, &["apply", "some.plan"]);
+        fleet.project("");
+        assert_eq!(fleet.generations(), [Some(2), Some(1), Some(2)], "{engine}");
+    }
+}
+
+#[test]
+fn a_resumed_apply_says_what_every_target_of_it_runs() {
+    let fleet = Fleet::start("proxysql-2.7", 3);
+    fleet.ends(0, &["apply", "--auto-approve"]);
+    fleet.topology(2, "");
+    let addresses = fleet.addresses();
+    let through = |network: &Faulty| fleet.project_at(&[addresses[0], network.address, addresses[2]], "");
+    let network = Faulty::start(addresses[1], 0, None, false);
+    through(&network);
+    fleet.ends(0, &["apply", "--auto-approve"]);
+    let load = network
+        .statements()
+        .iter()
+        .rposition(|statement| statement.starts_with("LOAD MYSQL SERVERS"));
+    fleet.project("");
+    for command in ["--resume", "rollback"] {
+        fleet.topology(1, "");
+        fleet.ends(0, &["apply", "--auto-approve"]);
+        fleet.topology(2, "");
+        let network = Faulty::start(addresses[1], load.unwrap(), Some(Fault::HangsBefore), false);
+        through(&network);
+        let running = fleet.environment.start(["apply", "--auto-approve"]).unwrap();
+        eventually(PATIENCE, || network.has_failed());
+        drop(running);
+        network.mend();
+        let name = fleet.last_apply();
+        let blocked = fleet.ends(5, &["apply", "--auto-approve"]);
+        assert!(blocked.contains(&name), "{blocked}");
+        match command {
+            "--resume" => {
+                let said = fleet.ends(7, &["apply", "--resume", &name]);
+                assert!(
+                    said.contains("the state is mixed; running the plan: p1, p2; not begun: p3"),
+                    "{said}"
+                );
+                let again = fleet.ends(7, &["apply", "--resume", &name]);
+                assert!(again.contains(&format!("run {name}-2 was applied")), "{again}");
+                fleet.ends(0, &["apply", "--auto-approve"]);
+            }
+            _ => {
+                let taken = fleet.outcomes(0, &["rollback", &name, "--auto-approve"]);
+                assert_eq!(taken, ["p1 applied", "p2 applied"]);
+                fleet.topology(1, "");
+            }
+        }
+        fleet.project("");
+        fleet.ends(0, &["diff"]);
+        fleet.ends(0, &["status", "--detailed-exitcode"]);
     }
 }

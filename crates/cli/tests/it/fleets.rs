@@ -111,6 +111,22 @@ impl Fleet {
         self.environment.write("shardwright.yaml", text).unwrap();
     }
 
+    /// The project file where the password of a target, by its number, is not at hand.
+    pub(crate) fn lacks_password(&self, number: usize, more: &str) {
+        self.project(more);
+        let text = self.environment.read("shardwright.yaml").unwrap();
+        let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+        let line = lines
+            .iter_mut()
+            .find(|line| line.starts_with(&format!("  p{number}:")));
+        let line = line.unwrap();
+        let (before, _) = line.split_once("{env: ").unwrap();
+        *line = format!("{before}{{env: NO_SUCH_PASSWORD}}}}");
+        self.environment
+            .write("shardwright.yaml", lines.join("\n") + "\n")
+            .unwrap();
+    }
+
     /// A cluster whose servers have this weight, a user, and these lines.
     pub(crate) fn topology(&self, weight: u32, more: &str) {
         let text = format!(

@@ -7,13 +7,13 @@ use crate::fleets::{ENGINES, Fleet};
 
 impl Fleet {
     /// The name of the last apply.
-    fn last_apply(&self) -> String {
+    pub(crate) fn last_apply(&self) -> String {
         let history = self.json(0, &["history"]);
         let last = history["runs"].as_array().unwrap().last().unwrap().clone();
         last["apply"].as_str().unwrap().to_owned()
     }
 
-    fn outcomes(&self, code: i32, arguments: &[&str]) -> Vec<String> {
+    pub(crate) fn outcomes(&self, code: i32, arguments: &[&str]) -> Vec<String> {
         let reports = self.json(code, arguments)["reports"].as_array().unwrap().clone();
         let said = |report: &Value| {
             let text = |key: &str| report[key].as_str().unwrap().to_owned();

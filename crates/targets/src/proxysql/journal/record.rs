@@ -33,6 +33,9 @@ pub struct Identity {
     /// The apply that the run is a part of, where that has runs on several targets.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub apply: Option<String>,
+    /// All targets that the apply changes, begun or not; none where that is not known, as in records of earlier versions.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub targets: Vec<String>,
 }
 
 impl Identity {

@@ -91,6 +91,7 @@ impl Rig {
             commit: None,
             is_uncommitted: false,
             apply: None,
+            targets: Vec::new(),
         }
     }
 

@@ -145,6 +145,7 @@ pub(super) fn record(run: &str, rows: usize) -> RunRecord {
         commit: None,
         is_uncommitted: false,
         apply: None,
+        targets: Vec::new(),
     };
     let base = Base {
         generation: 4,
