@@ -339,18 +339,17 @@ pub fn alike(left: &Outcome, right: &Outcome) -> bool {
         }
         (Outcome::Reject(a), Outcome::Reject(b)) => a.code == b.code,
         (Outcome::Answer { message: a }, Outcome::Answer { message: b }) => a == b,
-        // Of a text that rules made, the outcome does not tell which it is.
         (
             Outcome::Own { answer: a, rewritten },
             Outcome::Own {
                 answer: b,
                 rewritten: other,
             },
-        ) => a == b && !rewritten && !other,
+        ) => a == b && rewritten == other,
         // An engine that answers a statement and one that sends it as it is do the same.
         (Outcome::Own { rewritten, .. }, Outcome::Route(route))
         | (Outcome::Route(route), Outcome::Own { rewritten, .. }) => {
-            !rewritten && route.rewritten.is_none() && !route.locks
+            rewritten.is_none() && route.rewritten.is_none() && !route.locks
         }
         (Outcome::DeferBegin, Outcome::DeferBegin) => true,
         _ => false,

@@ -63,8 +63,9 @@ pub enum Outcome<R = Route> {
     Own {
         /// With what.
         answer: OwnAnswer,
-        /// To a text that rules made of the one that was sent.
-        rewritten: bool,
+        /// The text that rules made of the one that was sent, to which it answers.
+        #[serde(skip)]
+        rewritten: Option<Vec<u8>>,
     },
     /// BEGIN is answered with OK; the transaction opens where the session's next statement with a key goes.
     DeferBegin,

@@ -184,6 +184,14 @@ impl<'a> Statement<'a> {
         first.unwrap_or_else(|| annotation::first_comment(self.text))
     }
 
+    /// The same of a text of which only so many bytes are read.
+    pub(crate) fn first_comment_within(&self, limit: usize) -> Option<FirstComment<'a>> {
+        match self.text.get(..limit) {
+            Some(read) if limit < self.text.len() => annotation::first_comment(read),
+            _ => self.first_comment(),
+        }
+    }
+
     /// The digest text, as ProxySQL makes it with its default settings.
     pub fn digest_text(&self) -> &[u8] {
         &self.digest().text

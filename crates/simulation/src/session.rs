@@ -1,7 +1,7 @@
 //! A session as routing sees it, carried from statement to statement as the servers' answers would.
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use shardwright_rules::{
     Configuration, Decision, Hits, HostgroupId, Outcome, OwnAnswer, PendingKind, PreparedStatements, Route,
@@ -36,6 +36,10 @@ pub(crate) struct Simulated {
     plain_selects_open_nothing: bool,
     /// The engine knows XA transactions by their texts.
     follows_xa: bool,
+    /// LOCK TABLES holds: UNLOCK TABLES commits.
+    locks_tables: bool,
+    /// Hostgroups whose clusters have servers; `None`: the rule set names no server.
+    served: Option<BTreeSet<HostgroupId>>,
 }
 
 /// A prepared statement, as the engine has kept it.
@@ -82,6 +86,8 @@ impl Simulated {
             engine: configuration.engine.profile().prepared,
             plain_selects_open_nothing: configuration.engine.profile().plain_selects_open_nothing,
             follows_xa: !configuration.engine.profile().answers_itself,
+            locks_tables: false,
+            served: served(configuration),
             prepared: BTreeMap::new(),
             schema: None,
             user: None,
@@ -176,6 +182,8 @@ impl Simulated {
             return self.prepared(name, statement, outcome);
         }
         match outcome {
+            // Nobody answers it.
+            Outcome::Route(route) if !self.is_served(route.hostgroup) => {}
             Outcome::Route(route) => match &route.rewritten {
                 // What was sent is what happened.
                 Some(text) => {
@@ -191,6 +199,12 @@ impl Simulated {
             }
             Outcome::Answer { .. } | Outcome::Reject(_) => {}
         }
+    }
+
+    fn is_served(&self, hostgroup: HostgroupId) -> bool {
+        self.served
+            .as_ref()
+            .is_none_or(|served| served.contains(&hostgroup))
     }
 
     /// Preparing runs nothing; what could not be prepared is not there to be executed.
@@ -227,7 +241,7 @@ impl Simulated {
         let is_work = route.shard.is_some() || !statement.is_session_setup();
         match shape.class {
             StatementClass::Use => self.uses(statement),
-            StatementClass::Set => self.set(statement),
+            StatementClass::Set if !sets_password(statement) => self.set(statement),
             StatementClass::Begin => {
                 self.transaction = Some(open);
                 self.pending = None;
@@ -245,7 +259,7 @@ impl Simulated {
                 self.transaction = self.transaction.or(Some(open));
                 self.pending = None;
             }
-            _ if end.is_some() || commits_by_itself(statement) => {
+            _ if end.is_some() || self.commits_by_itself(statement) => {
                 // A user without transaction_persistent can end one on another hostgroup than its own.
                 self.transaction = self.transaction.filter(|open| open.hostgroup != route.hostgroup);
                 self.pending = None;
@@ -283,11 +297,31 @@ impl Simulated {
         }
     }
 
+    /// Whether a server commits before it runs a statement.
+    fn commits_by_itself(&mut self, statement: &Statement<'_>) -> bool {
+        let shape = statement.shape();
+        match shape.class {
+            StatementClass::Ddl => !shape.effects.intersects(SessionEffects::TEMPORARY_TABLE),
+            StatementClass::Lock => {
+                let locks = !first_is(statement, "UNLOCK");
+                std::mem::replace(&mut self.locks_tables, locks) || locks
+            }
+            _ => {
+                let maintenance = [
+                    "ANALYZE", "CHECK", "FLUSH", "GRANT", "OPTIMIZE", "REPAIR", "REVOKE",
+                ];
+                maintenance.iter().any(|word| first_is(statement, word)) || sets_password(statement)
+            }
+        }
+    }
+
     fn uses(&mut self, statement: &Statement<'_>) {
         let mut tokens = Lexer::new(statement.text(), LexMode::default()).significant();
-        let name = tokens
-            .nth(1)
-            .and_then(|token| identifier(&token, statement.text()));
+        let name = tokens.nth(1).map(|token| {
+            // Single quotes are a part of the name that ProxySQL takes.
+            let written = || token.span.of(statement.text()).into();
+            identifier(&token, statement.text()).unwrap_or_else(written)
+        });
         self.schema = name.map(|name| String::from_utf8_lossy(&name).into_owned());
     }
 
@@ -333,17 +367,6 @@ fn is_plain_select(statement: &Statement<'_>) -> bool {
 /// text may, and so may stored code.
 fn looks_at_no_table(statement: &Statement<'_>) -> bool {
     let shape = statement.shape();
-    let first_is = |wanted: &str| {
-        let token = Lexer::new(statement.text(), LexMode::default())
-            .significant()
-            .next();
-        token.is_some_and(|token| {
-            token
-                .span
-                .of(statement.text())
-                .eq_ignore_ascii_case(wanted.as_bytes())
-        })
-    };
     match shape.class {
         StatementClass::Savepoint => true,
         StatementClass::Do => !shape.runs_or_reads(),
@@ -352,16 +375,41 @@ fn looks_at_no_table(statement: &Statement<'_>) -> bool {
                 && !shape.names_table
                 && !shape.has_subquery
         }
-        _ => shape.effects.intersects(SessionEffects::TEXT_PREPARE) && !first_is("EXECUTE"),
+        _ => shape.effects.intersects(SessionEffects::TEXT_PREPARE) && !first_is(statement, "EXECUTE"),
     }
 }
 
-/// Statements before which a server commits.
-fn commits_by_itself(statement: &Statement<'_>) -> bool {
-    let shape = statement.shape();
-    match shape.class {
-        StatementClass::Ddl => !shape.effects.intersects(SessionEffects::TEMPORARY_TABLE),
-        StatementClass::Lock => true,
-        _ => false,
-    }
+/// The hostgroups of clusters with a server; the monitor moves servers among those of one cluster.
+fn served(configuration: &Configuration) -> Option<BTreeSet<HostgroupId>> {
+    let with_members = || {
+        let hostgroups = configuration.hostgroups.iter();
+        hostgroups.filter(|hostgroup| !hostgroup.members.is_empty())
+    };
+    with_members().next()?;
+    let clusters: BTreeSet<&str> = with_members()
+        .map(|hostgroup| hostgroup.cluster.as_str())
+        .collect();
+    let all = configuration.hostgroups.iter();
+    let served = all.filter(|hostgroup| clusters.contains(hostgroup.cluster.as_str()));
+    Some(served.map(|hostgroup| hostgroup.id).collect())
+}
+
+fn first_is(statement: &Statement<'_>, wanted: &str) -> bool {
+    let mut tokens = statement.tokens();
+    tokens.next().is_some_and(|token| {
+        token
+            .span
+            .of(statement.text())
+            .eq_ignore_ascii_case(wanted.as_bytes())
+    })
+}
+
+fn sets_password(statement: &Statement<'_>) -> bool {
+    let words = ["SET", "PASSWORD"];
+    let mut tokens = statement.tokens();
+    words.iter().all(|word| {
+        tokens
+            .next()
+            .is_some_and(|token| token.is_word(statement.text(), word))
+    })
 }

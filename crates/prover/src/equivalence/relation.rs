@@ -85,7 +85,7 @@ fn refines(right: &Configuration, one: &Outcome, other: &Outcome) -> bool {
     match (one, other) {
         // What is refused, or answered by the engine itself, is placed nowhere.
         (Outcome::Reject(_) | Outcome::DeferBegin, _) => true,
-        (Outcome::Own { rewritten: false, .. }, _) => true,
+        (Outcome::Own { rewritten: None, .. }, _) => true,
         (Outcome::Route(one), Outcome::Route(other)) => is_placed_alike(right, one, other),
         _ => alike(one, other),
     }

@@ -36,11 +36,17 @@ pub(super) fn run(
     if !evaluation.withheld.rewrite
         && let Some(replacement) = &row.replace_pattern
         && let Some(Ok(pattern)) = index.patterns(position).scope.text.first()
-        && let Some(text) = pattern.rewrite(&evaluation.text, replacement.as_bytes())
     {
-        evaluation.steps += text.len() as u64;
-        evaluation.text = text.into();
-        evaluation.rewrites += 1;
+        match pattern.rewrite(&evaluation.text, replacement.as_bytes()) {
+            Some(text) => {
+                evaluation.steps += text.len() as u64;
+                evaluation.text = text.into();
+                evaluation.rewrites += 1;
+            }
+            // The engine goes on with its copy, which ends at a NUL.
+            None if index.configuration().engine.profile().answers_itself => cut_at_nul(evaluation),
+            None => {}
+        }
     }
     if let Some(flag) = flag_out {
         evaluation.flag = flag;
@@ -49,6 +55,13 @@ pub(super) fn run(
         (true, _) => Next::Stop,
         (false, Some(_)) => Next::Jumped,
         (false, None) => Next::Continue,
+    }
+}
+
+fn cut_at_nul(evaluation: &mut Evaluation<'_>) {
+    if let Some(end) = evaluation.text.iter().position(|byte| *byte == 0) {
+        evaluation.text = evaluation.text[..end].to_vec().into();
+        evaluation.rewrites += 1;
     }
 }
 

@@ -37,13 +37,17 @@ pub(super) fn finish(index: &impl Index, evaluation: &mut Evaluation<'_>) -> Out
     let mut verdict = Verdict::Sent;
     if profile.answers_itself {
         verdict = own::behind_rules(evaluation, &evaluation.text);
+        if let Verdict::Refused(rejection) = verdict {
+            return Outcome::Reject(*rejection);
+        }
         if let Verdict::Answered(answer) = verdict {
+            let is_rewritten = *evaluation.text != *evaluation.statement.text();
             return Outcome::Own {
                 answer,
-                rewritten: *evaluation.text != *evaluation.statement.text(),
+                rewritten: is_rewritten.then(|| evaluation.text.to_vec()),
             };
         }
-        follow(index, evaluation, verdict);
+        follow(index, evaluation, &verdict);
     }
     let hostgroup = match hostgroup(index, evaluation) {
         Ok(hostgroup) => hostgroup,
@@ -57,12 +61,12 @@ pub(super) fn finish(index: &impl Index, evaluation: &mut Evaluation<'_>) -> Out
 }
 
 /// A SET that the engine cannot follow sets no flag, and unless it locks the session it goes to the user's hostgroup.
-fn follow(index: &impl Index, evaluation: &mut Evaluation<'_>, verdict: Verdict) {
-    let is_locking = verdict == Verdict::Locks;
-    if is_locking || verdict == Verdict::Default {
+fn follow(index: &impl Index, evaluation: &mut Evaluation<'_>, verdict: &Verdict) {
+    let is_locking = *verdict == Verdict::Locks;
+    if is_locking || *verdict == Verdict::Default {
         evaluation.effects.next_query_flag_in = None;
     }
-    if verdict == Verdict::Default || (is_locking && !holds_locks(index)) {
+    if *verdict == Verdict::Default || (is_locking && !holds_locks(index)) {
         evaluation.hostgroup = None;
     }
 }
@@ -167,10 +171,14 @@ fn fast_routing(index: &impl Index, evaluation: &mut Evaluation<'_>) {
     }
 }
 
+/// The variable for what a client is told whose statement the firewall does not allow.
+const FIREWALL_TEXT: &str = "mysql-firewall_whitelist_errormsg";
+
 /// The refusal of a statement that is not allowed to its user; a user who is not in the list is allowed none.
 fn firewall(index: &impl Index, evaluation: &Evaluation<'_>) -> Option<(String, Address)> {
-    let firewall = &index.configuration().firewall;
-    if firewall.is_empty() {
+    let configuration = index.configuration();
+    let firewall = &configuration.firewall;
+    if !configuration.firewall_is_on() {
         return None;
     }
     let user = evaluation.session.user;
@@ -185,7 +193,11 @@ fn firewall(index: &impl Index, evaluation: &Evaluation<'_>) -> Option<(String, 
         return None;
     }
     let address = own.map_or_else(|| Address::new("firewall"), |own| own.address.clone());
-    Some((FIREWALL_MESSAGE.to_owned(), address))
+    let message = configuration.variables.get(FIREWALL_TEXT);
+    Some((
+        message.map_or(FIREWALL_MESSAGE, String::as_str).to_owned(),
+        address,
+    ))
 }
 
 fn annotations(index: &impl Index, evaluation: &mut Evaluation<'_>) {
@@ -196,7 +208,15 @@ fn annotations(index: &impl Index, evaluation: &mut Evaluation<'_>) {
     if !obeyed {
         return;
     }
-    let Some(comment) = evaluation.statement.first_comment() else {
+    // What makes the digest reads the comment, too.
+    let limit = match index.configuration().engine.profile().annotations {
+        Annotations::AfterRules => match evaluation.digests {
+            Some(digests) => digests.max_query_length,
+            None => return,
+        },
+        Annotations::PerUser => usize::MAX,
+    };
+    let Some(comment) = evaluation.statement.first_comment_within(limit) else {
         return;
     };
     evaluation.unsure |= comment.is_open;

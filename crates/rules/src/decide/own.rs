@@ -45,8 +45,12 @@ pub(super) fn before_rules(index: &impl Index, evaluation: &Evaluation<'_>) -> O
     if text == b"select @@version_comment limit 1" || text == b"select USER()" {
         return own(OwnAnswer::OfEngine);
     }
-    if evaluation.session.locked_on.is_none() && set::names(text) {
-        return own(OwnAnswer::Set);
+    if evaluation.session.locked_on.is_none() {
+        match set::names(text) {
+            Some(Verdict::Refused(rejection)) => return Some(Outcome::Reject(*rejection)),
+            Some(_) => return own(OwnAnswer::Set),
+            None => {}
+        }
     }
     let local_files = index
         .configuration()
@@ -73,10 +77,21 @@ pub(super) fn uses_schema(evaluation: &Evaluation<'_>) -> Option<Outcome> {
         return None;
     }
     let digest = statement.digest_text();
-    if begins_with(digest, "USE ") || begins_with(digest, "USE`") {
-        own(OwnAnswer::Schema)
-    } else {
-        None
+    if !begins_with(digest, "USE ") && !begins_with(digest, "USE`") {
+        return None;
+    }
+    // The name is looked for in what stands before the first NUL.
+    let text = statement.text();
+    let read = text.iter().position(|byte| *byte == 0).map(|end| &text[..end]);
+    match read.filter(|read| shardwright_sql::classify(read, statement.mode()) != StatementClass::Use) {
+        Some(read) => Some(Outcome::Reject(Rejection {
+            code: 1148,
+            sqlstate: "42000",
+            refusal: None,
+            message: format!("Unable to parse: {}", String::from_utf8_lossy(read)),
+            address: None,
+        })),
+        None => own(OwnAnswer::Schema),
     }
 }
 
@@ -84,6 +99,10 @@ pub(super) fn uses_schema(evaluation: &Evaluation<'_>) -> Option<Outcome> {
 pub(super) fn behind_rules(evaluation: &Evaluation<'_>, text: &[u8]) -> Verdict {
     let statement = evaluation.statement;
     if statement.command() == SentAs::Execute {
+        return Verdict::Sent;
+    }
+    // Without digests the engine tells none of these.
+    if evaluation.digests.is_none() {
         return Verdict::Sent;
     }
     let is = |wanted: &str| text.eq_ignore_ascii_case(wanted.as_bytes());
@@ -136,11 +155,7 @@ pub(super) fn behind_rules(evaluation: &Evaluation<'_>, text: &[u8]) -> Verdict 
         "SELECT @@IDENTITY",
         "SELECT @@IDENTITY LIMIT 1",
     ];
-    // Where the session holds the connection of its last statement with rows, that server answers; else the engine does.
-    let is_held = evaluation.session.transaction.is_some();
-    let is_own = is("SELECT CONNECTION_ID()")
-        || (!is_held && last_insert_id.into_iter().any(is))
-        || kills(digest, text);
+    let is_own = is("SELECT CONNECTION_ID()") || last_insert_id.into_iter().any(is) || kills(digest, text);
     if is_own {
         Verdict::Answered(OwnAnswer::OfEngine)
     } else {
@@ -179,6 +194,6 @@ pub(super) fn begins_with(text: &[u8], wanted: &str) -> bool {
 fn own(answer: OwnAnswer) -> Option<Outcome> {
     Some(Outcome::Own {
         answer,
-        rewritten: false,
+        rewritten: None,
     })
 }

@@ -5,10 +5,10 @@ use shardwright_sql::LexMode;
 use shardwright_sql::set::{Scope, SetItem, Value, items};
 
 use super::begins_with;
-use crate::{OwnAnswer, SessionView};
+use crate::{OwnAnswer, Rejection, SessionView};
 
 /// What becomes of a statement behind the rules.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub(crate) enum Verdict {
     /// It is sent where rules say.
     Sent,
@@ -18,6 +18,8 @@ pub(crate) enum Verdict {
     Locks,
     /// It is sent to the user's hostgroup, whatever rules say; no flag is set.
     Default,
+    /// The engine knows no such character set.
+    Refused(Box<Rejection>),
 }
 
 /// `SET autocommit = 0` in the forms that the engine reads byte by byte, and what it switches to.
@@ -43,8 +45,9 @@ pub(super) fn autocommit(text: &[u8]) -> Option<bool> {
     switch
 }
 
-/// `SET NAMES` with a character set that the engine knows, in up to 94 bytes and without a comma.
-pub(super) fn names(text: &[u8]) -> bool {
+/// `SET NAMES` in up to 94 bytes and without a comma: answered, or refused for a character set that the engine does not
+/// know.
+pub(super) fn names(text: &[u8]) -> Option<Verdict> {
     let short = [
         "SET SESSION character_set_server",
         "SET SESSION character_set_results",
@@ -54,25 +57,47 @@ pub(super) fn names(text: &[u8]) -> bool {
     let value = match short {
         // The engine makes a SET NAMES of these.
         Some(begin) => {
-            let Some(equals) = text[begin.len()..].iter().position(|byte| *byte == b'=') else {
-                return false;
-            };
+            let equals = text[begin.len()..].iter().position(|byte| *byte == b'=')?;
             &text[begin.len() + equals + 1..]
         }
         None if begins_with(text, "SET NAMES ") && text.len() < 95 && !text.contains(&b',') => &text[10..],
-        None => return false,
+        None => return None,
     };
-    let value = String::from_utf8_lossy(value).to_ascii_lowercase();
+    let value = String::from_utf8_lossy(value);
     let mut words = value.split([' ', '\'', '"']).filter(|word| !word.is_empty());
-    let is_known = |name: &str| CHARACTER_SETS.contains(&name);
     match (words.next(), words.next(), words.next(), words.next()) {
-        (Some(charset), None, ..) => is_known(charset),
-        (Some(charset), Some("collate"), Some(collation), None) => {
-            let of_charset = collation.strip_prefix(charset);
-            is_known(charset) && of_charset.is_some_and(|rest| rest.is_empty() || rest.starts_with('_'))
+        (Some(charset), None, ..) => Some(character_set(charset, None)),
+        // What stands behind a collation is not read.
+        (Some(charset), Some(word), Some(collation), _) if word.eq_ignore_ascii_case("collate") => {
+            Some(character_set(charset, Some(collation)))
         }
-        _ => false,
+        _ => None,
     }
+}
+
+/// The answer to a character set and a collation: OK where the engine knows them.
+fn character_set(charset: &str, collation: Option<&str>) -> Verdict {
+    let lower = charset.to_ascii_lowercase();
+    let is_known = CHARACTER_SETS.contains(&lower.as_str());
+    let message = match collation {
+        None if is_known => return Verdict::Answered(OwnAnswer::Set),
+        None => format!("Unknown character set: '{charset}'"),
+        Some(collation) => {
+            let written = collation.to_ascii_lowercase();
+            let of_charset = written.strip_prefix(lower.as_str());
+            if is_known && of_charset.is_some_and(|rest| rest.is_empty() || rest.starts_with('_')) {
+                return Verdict::Answered(OwnAnswer::Set);
+            }
+            format!("Unknown character set '{charset}' or collation '{collation}'")
+        }
+    };
+    Verdict::Refused(Box::new(Rejection {
+        code: 1115,
+        sqlstate: "42000",
+        refusal: None,
+        message,
+        address: None,
+    }))
 }
 
 /// What becomes of a SET whose rules have been looked at; `has_multiplex`: one of them says `multiplex`.
@@ -90,9 +115,15 @@ pub(super) fn verdict(session: &SessionView<'_>, text: &[u8], digest: &[u8], has
     let text = &without_comments(text);
     let items = items(text, LexMode::default());
     let answered = Verdict::Answered(OwnAnswer::Set);
+    if is_of_transactions(text) {
+        return answered;
+    }
     match items.as_slice() {
         [SetItem::Transaction { scope, .. }] if *scope != Scope::Global => return answered,
-        [SetItem::CharacterSet(_)] => return answered,
+        [SetItem::CharacterSet(Some(charset))] => {
+            return character_set(&String::from_utf8_lossy(charset), None);
+        }
+        [SetItem::CharacterSet(None)] => return answered,
         _ => {}
     }
     let begins_known =
@@ -107,14 +138,48 @@ pub(super) fn verdict(session: &SessionView<'_>, text: &[u8], digest: &[u8], has
     if ends_transaction && session.transaction.is_some() {
         return Verdict::Sent;
     }
-    if items.is_empty() || items.iter().any(|item| is_unreadable(item, text)) {
+    // A comment of several lines is not cut out, and nothing behind its beginning is read.
+    let has_comment = text.windows(2).any(|pair| pair == b"/*");
+    if has_comment || items.is_empty() || items.iter().any(|item| is_unreadable(item, text)) {
         return if has_at { not_followed } else { Verdict::Default };
     }
     if items.iter().all(|item| is_followed(item, text)) {
-        answered
+        let unknown = items.iter().find_map(|item| match item {
+            SetItem::Names {
+                charset: Some(charset),
+                collation,
+            } => {
+                let collation = collation.as_deref().map(String::from_utf8_lossy);
+                let verdict = character_set(&String::from_utf8_lossy(charset), collation.as_deref());
+                matches!(verdict, Verdict::Refused(_)).then_some(verdict)
+            }
+            _ => None,
+        });
+        unknown.unwrap_or(answered)
     } else {
         not_followed
     }
+}
+
+/// `SET [SESSION] TRANSACTION` with a level or an access mode; what stands behind that is not read.
+fn is_of_transactions(text: &[u8]) -> bool {
+    let text = String::from_utf8_lossy(text).to_ascii_lowercase();
+    let mut words = text.split_ascii_whitespace().skip(1).peekable();
+    words.next_if_eq(&"session");
+    if words.next() != Some("transaction") {
+        return false;
+    }
+    let rest: Vec<&str> = words.collect();
+    let rest = rest.join(" ");
+    let forms = [
+        "isolation level repeatable read",
+        "isolation level read committed",
+        "isolation level read uncommitted",
+        "isolation level serializable",
+        "read only",
+        "read write",
+    ];
+    forms.iter().any(|form| rest.starts_with(form))
 }
 
 /// What the engine reads of a SET: `/* … */` is cut out wherever it stands, on one line; of `/*!40101 SET … */` in front the
@@ -180,14 +245,22 @@ fn is_unreadable(item: &SetItem<'_>, text: &[u8]) -> bool {
         } => {
             // Of sql_mode it reads CONCAT and its kin over the present value.
             let written = span.of(text).to_ascii_lowercase();
-            let calls = [&b"concat("[..], b"replace(", b"ifnull(", b"(select "];
-            let is_call = name == "sql_mode" && calls.iter().any(|call| written.starts_with(call));
+            let calls = [&b"concat("[..], b"replace(", b"ifnull("];
+            let selected = written
+                .strip_prefix(b"(select ")
+                .unwrap_or(&written)
+                .trim_ascii_start();
+            let is_call = name == "sql_mode" && calls.iter().any(|call| selected.starts_with(call));
             !is_call && !is_bare_value(&written)
         }
         SetItem::Variable {
             value: Value::Text(value),
             ..
         } => !is_quoted_value(value),
+        SetItem::Variable {
+            value: Value::Number(number),
+            ..
+        } => number.contains(&b'.'),
         _ => false,
     }
 }
