@@ -26,6 +26,8 @@ mod normalise;
 mod output;
 mod proxy;
 mod proxysql;
+#[cfg(feature = "recorded")]
+mod recorded;
 mod replication;
 mod reserved_port;
 #[cfg(feature = "sessions")]
@@ -55,6 +57,8 @@ pub use network::Network;
 pub use normalise::Normaliser;
 pub use proxy::{Endpoints, Ports, ProxyError, ProxyOptions, ProxyProcess};
 pub use proxysql::{PROXYSQL_BIN, PROXYSQL_STARTED, ProxySql, ProxySqlError, ProxySqlOptions, real_proxysql};
+#[cfg(feature = "recorded")]
+pub use recorded::{recorded, recorded_bytes};
 pub use replication::{Acknowledges, Replication};
 pub use reserved_port::ReservedPort;
 #[cfg(feature = "sessions")]

@@ -8,6 +8,7 @@ mod claims;
 mod compare;
 
 mod random;
+mod recorded;
 mod regressions;
 mod replay;
 mod rule_sets;

@@ -14,4 +14,5 @@ mod lex;
 mod parameters;
 mod pins;
 mod properties;
+mod recorded;
 mod servers;
