@@ -2,20 +2,26 @@
 //!
 //! The file's grammar is libconfig's; its groups become rows the way ProxySQL makes them (`ProxySQL_Config.cpp`): a
 //! number that is written as text is not read, texts are put between quotes of SQL as they are, and keys that nobody
-//! asks for are passed over without a word. Here each of these is a problem.
+//! asks for are passed over without a word. Here each of these is a problem. A file with a fault in its grammar ends the
+//! engine's start.
 
 mod parse;
+#[cfg(test)]
+mod recorded;
 mod scan;
 
 use rusqlite::ToSql;
 use rusqlite::types::Value as Cell;
 use shardwright_diagnostics::{Diagnostic, FileId, Problems, Span, did_you_mean};
 use shardwright_rules::tables::{self, Column, TABLES, Table};
+use shardwright_topology::default_value;
 
+use crate::aurora;
 use crate::cnf::parse::{Group, Setting, Value, parse};
 use crate::codes::{DROPPED, IGNORED, MISREAD, REFUSED, SYNTAX, UNKNOWN};
 use crate::dump::is_secret;
 use crate::elsewhere::is_elsewhere;
+use crate::foreign::template;
 use crate::store::Store;
 use crate::{Layout, Ran};
 
@@ -44,21 +50,37 @@ fn sections() -> impl Iterator<Item = (&'static Table, &'static [&'static str])>
 /// Reads a file into the tables.
 pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Problems) -> Ran {
     let parsed = parse(text, file);
+    let mut secrets = Vec::new();
+    if !parsed.faults.is_empty() {
+        // Settings are not told for certain: what is not known to be harmless is not shown.
+        let held = parsed.texts.iter();
+        let unsure = held.filter(|(name, _)| !name.as_deref().is_some_and(is_harmless));
+        secrets.extend(unsure.map(|(_, span)| *span));
+        if let Some(template) = template(text) {
+            problems.push(template.problem(file));
+            return Ran {
+                secrets,
+                ..Ran::default()
+            };
+        }
+    }
+    let has_faults = !parsed.faults.is_empty();
     for fault in parsed.faults {
         problems.push(Diagnostic::error(SYNTAX, fault.message).at(fault.span, ""));
     }
     let mut reader = Reader {
         store,
         problems,
-        secrets: Vec::new(),
+        has_faults,
+        ran: Ran {
+            secrets,
+            ..Ran::default()
+        },
     };
     let mut seen: Vec<&str> = Vec::new();
     for setting in &parsed.settings {
         if seen.contains(&setting.name.as_str()) {
-            let what = format!(
-                "{} is set twice: the engine stops reading the file here",
-                setting.name
-            );
+            let what = format!("{} is set twice: the engine does not start", setting.name);
             reader
                 .problems
                 .push(Diagnostic::error(REFUSED, what).at(setting.name_span, ""));
@@ -67,19 +89,36 @@ pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Pr
         reader.section(setting);
     }
     Ran {
-        secrets: reader.secrets,
         layout: Layout {
             comments: parsed.comments,
             parts: parsed.parts,
         },
-        ..Ran::default()
+        ..reader.ran
     }
+}
+
+/// Whether a setting of this name holds no secret.
+fn is_harmless(name: &str) -> bool {
+    let column = |table: &&Table| {
+        let column = table.columns.iter().find(|column| column.name == name);
+        column.is_some_and(|column| !column.is_secret() && column.name != "attributes")
+    };
+    let variable = |prefix: &str| {
+        let name = format!("{prefix}-{name}");
+        !is_secret(&name) && default_value(&name).is_some()
+    };
+    matches!(name, "address" | "hostgroup")
+        || TABLES.iter().any(column)
+        || variable("mysql")
+        || variable("admin")
 }
 
 struct Reader<'r> {
     store: &'r mut Store,
     problems: &'r mut Problems,
-    secrets: Vec<Span>,
+    /// A part of the file could not be read.
+    has_faults: bool,
+    ran: Ran,
 }
 
 impl Reader<'_> {
@@ -91,6 +130,7 @@ impl Reader<'_> {
         match name {
             "mysql_variables" => self.variables("mysql", setting),
             "admin_variables" => self.variables("admin", setting),
+            aurora::TABLE => self.aurora(setting),
             _ if ELSEWHERE.contains(&name) || is_elsewhere(name) => {
                 let what = format!("{name} does not affect routing");
                 self.problems
@@ -118,6 +158,26 @@ impl Reader<'_> {
                 );
             }
         }
+    }
+
+    fn aurora(&mut self, setting: &Setting) {
+        let Value::List(items) = &setting.value else {
+            return;
+        };
+        let groups = items.iter().filter_map(|(item, _)| match item {
+            Value::Group(group) => Some(group),
+            _ => None,
+        });
+        let named = groups
+            .flat_map(|group| &group.settings)
+            .filter(|setting| matches!(setting.name.as_str(), "writer_hostgroup" | "reader_hostgroup"));
+        let hostgroups: Vec<u32> = named
+            .filter_map(|setting| match setting.value {
+                Value::Integer(number) => u32::try_from(number).ok(),
+                _ => None,
+            })
+            .collect();
+        aurora::note(&mut self.ran, self.problems, setting.name_span, &hostgroups);
     }
 
     fn rows(&mut self, table: &'static Table, required: &[&str], setting: &Setting) {
@@ -154,7 +214,7 @@ impl Reader<'_> {
             let Some(column) = known else {
                 if table.columns.iter().any(Column::is_secret) {
                     // A slip of a name may hold what the name would.
-                    self.secrets.push(setting.span);
+                    self.ran.secrets.push(setting.span);
                 }
                 let names = table.columns.iter().map(|column| column.name);
                 let what = format!("the engine does not read `{}` from a file", setting.name);
@@ -166,7 +226,7 @@ impl Reader<'_> {
                 continue;
             };
             if column.is_secret() {
-                self.secrets.push(setting.span);
+                self.ran.secrets.push(setting.span);
             }
             if columns.iter().any(|(known, _)| *known == column.name) {
                 let what = format!("`{}` stands twice", setting.name);
@@ -182,9 +242,13 @@ impl Reader<'_> {
         }
         for name in required {
             if !columns.iter().any(|(known, _)| known == name) {
+                // What is missing may stand in what could not be read.
+                if self.has_faults {
+                    return;
+                }
                 let what = format!("the engine drops the entry: it has no {name}");
                 self.problems
-                    .push(Diagnostic::error(DROPPED, what).at(first_line(span), ""));
+                    .push(Diagnostic::warning(DROPPED, what).at(first_line(span), ""));
                 return;
             }
         }
@@ -197,6 +261,18 @@ impl Reader<'_> {
         // A rule of a file is active unless it says otherwise; one of a statement is not.
         if table.name == "mysql_query_rules" && !columns.iter().any(|(name, _)| *name == "active") {
             columns.push(("active", Cell::Integer(1)));
+        }
+        // Where these tables take NULL, the file's reader writes an empty text.
+        if table.name != "mysql_query_rules" {
+            let texts = table
+                .columns
+                .iter()
+                .filter(|column| column.is_nullable && !column.is_number());
+            for column in texts.filter(|column| column.is_in_file) {
+                if !columns.iter().any(|(name, _)| *name == column.name) {
+                    columns.push((column.name, Cell::Text(String::new())));
+                }
+            }
         }
         let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
         let places: Vec<String> = (1..=columns.len()).map(|at| format!("?{at}")).collect();
@@ -218,23 +294,38 @@ impl Reader<'_> {
     fn cell(&mut self, table: &Table, column: &Column, setting: &Setting) -> Result<Option<Cell>, ()> {
         match &setting.value {
             Value::Integer(number) if column.is_number() => {
-                // A negative number stands for none in a rule.
-                let none = table.name == "mysql_query_rules" && *number < 0;
-                Ok((!none).then_some(Cell::Integer(*number)))
+                let number = i64::from(*number);
+                let of_rule = table.name == "mysql_query_rules";
+                Ok(match column.name {
+                    "apply" if of_rule => Some(Cell::Integer(i64::from(number != 0))),
+                    // A negative number stands for none in a rule.
+                    name if of_rule && name != "active" && number < 0 => None,
+                    _ => Some(Cell::Integer(number)),
+                })
+            }
+            Value::Text(text) if is_unknown_word(column.name, text) => {
+                let usual = column.default.unwrap_or_default().trim_matches('\'').to_owned();
+                let what = format!(
+                    "the engine reads {} as {usual}: it knows no other word here",
+                    column.name
+                );
+                self.problems
+                    .push(Diagnostic::warning(MISREAD, what).at(setting.span, ""));
+                Ok(Some(Cell::Text(usual)))
             }
             Value::Text(text) if !column.is_number() => self.text(table, column, setting, text).map(Some),
             _ => {
-                let wanted = if column.is_number() {
-                    "a number without quotes"
-                } else {
-                    "a text in quotes"
+                let wanted = match &setting.value {
+                    Value::Long => "a number of up to 2147483647, without L",
+                    _ if column.is_number() => "a number without quotes",
+                    _ => "a text in quotes",
                 };
                 self.problems.push(
                     Diagnostic::warning(
                         MISREAD,
                         format!("the engine does not read `{}`: it expects {wanted}", column.name),
                     )
-                    .at(setting.span, "the default applies instead"),
+                    .at(setting.span, instead(table, column)),
                 );
                 Ok(None)
             }
@@ -246,7 +337,7 @@ impl Reader<'_> {
         let quote = match (table.name, column.name) {
             // These are escaped.
             (name, "comment") if name != "mysql_query_rules" => None,
-            ("mysql_users", _) | (_, "attributes") => Some('\''),
+            ("mysql_users", _) | ("mysql_query_rules", "comment") | (_, "attributes") => Some('\''),
             ("mysql_replication_hostgroups", _) => None,
             _ => Some('"'),
         };
@@ -257,7 +348,7 @@ impl Reader<'_> {
         let inner = text.replace(&pair, "");
         if inner.contains(quote) {
             self.problems.push(
-                Diagnostic::error(
+                Diagnostic::warning(
                     DROPPED,
                     format!(
                         "the engine drops the entry: `{}` holds a quote, which ends its statement",
@@ -274,7 +365,10 @@ impl Reader<'_> {
 
     fn variables(&mut self, prefix: &str, setting: &Setting) {
         let Value::Group(group) = &setting.value else {
-            let what = format!("{} is a group: {{ ... }}", setting.name);
+            let mut what = format!("{} is a group: {{ ... }}", setting.name);
+            if matches!(setting.value, Value::List(_)) {
+                what.push_str("; of a list the engine ends with signal 11, and does not start");
+            }
             self.problems
                 .push(Diagnostic::error(REFUSED, what).at(setting.span, ""));
             return;
@@ -282,13 +376,13 @@ impl Reader<'_> {
         for setting in &group.settings {
             let name = format!("{prefix}-{}", setting.name);
             if is_secret(&name) {
-                self.secrets.push(setting.span);
+                self.ran.secrets.push(setting.span);
             }
             let value = match &setting.value {
                 Value::Boolean(value) => value.to_string(),
                 Value::Integer(value) => value.to_string(),
                 Value::Text(value) => value.clone(),
-                Value::Float | Value::List(_) | Value::Group(_) => {
+                Value::Long | Value::Float | Value::List(_) | Value::Group(_) => {
                     let what = format!("the engine reads an empty text for {name}");
                     self.problems
                         .push(Diagnostic::warning(MISREAD, what).at(setting.span, ""));
@@ -306,6 +400,33 @@ impl Reader<'_> {
             }
         }
     }
+}
+
+/// What the engine takes for a value that it does not read.
+fn instead(table: &Table, column: &Column) -> String {
+    match (column.name, column.default) {
+        ("active", _) => "it stays active: only 0 and 1 are read".to_owned(),
+        // The file's reader has a default of its own for rules.
+        (_, Some(default)) if table.name != "mysql_query_rules" => format!("{default} instead, the default"),
+        ("apply" | "flagIN" | "negate_match_pattern", _) => "0 instead, the default".to_owned(),
+        _ => "the default applies instead".to_owned(),
+    }
+}
+
+/// Whether a text is none of the words that the engine knows in a column of words.
+fn is_unknown_word(column: &str, text: &str) -> bool {
+    let known: &[&str] = match column {
+        "status" => &["ONLINE", "SHUNNED", "OFFLINE_SOFT", "OFFLINE_HARD"],
+        "check_type" => &[
+            "read_only",
+            "innodb_read_only",
+            "super_read_only",
+            "read_only|innodb_read_only",
+            "read_only&innodb_read_only",
+        ],
+        _ => return false,
+    };
+    !known.iter().any(|word| text.eq_ignore_ascii_case(word))
 }
 
 /// Where an entry begins, which is enough to find it.

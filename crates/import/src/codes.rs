@@ -1,4 +1,4 @@
-//! The codes SW160 to SW167, each with its page.
+//! The codes SW160 to SW168, each with its page.
 
 use shardwright_diagnostics::Code;
 
@@ -14,4 +14,5 @@ shardwright_diagnostics::codes! {
     UNMODELLED = "SW165": "a setting changes what rules mean in a way that is not analysed";
     DROPPED = "SW166": "the engine drops a row when it loads it";
     NOT_ACTIVE = "SW167": "rules are not active because the column was left out";
+    NEVER_LOADED = "SW168": "a script writes rows that it never loads";
 }

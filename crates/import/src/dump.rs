@@ -1,15 +1,23 @@
 //! Statements for the admin port, run one after the other.
 
+mod created;
+mod layers;
+mod placeholders;
+mod secrets;
 mod split;
 
 use std::borrow::Cow;
 
 use shardwright_diagnostics::{Diagnostic, FileId, Problems, Severity, Span, did_you_mean};
-use shardwright_rules::tables::{self, Column, TABLES, Table};
+use shardwright_rules::tables::{self, TABLES};
 use shardwright_sql::TokenKind;
 
 use crate::Ran;
-use crate::codes::{IGNORED, REFUSED, SYNTAX, UNKNOWN};
+use crate::aurora;
+use crate::codes::{IGNORED, NEVER_LOADED, REFUSED, SYNTAX, UNKNOWN};
+use crate::dump::created::Created;
+use crate::dump::layers::{Layers, Written};
+use crate::dump::placeholders::placeholder;
 use crate::dump::split::{Statement, Statements};
 use crate::elsewhere::is_elsewhere;
 use crate::store::Store;
@@ -23,11 +31,14 @@ pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Pr
         problems,
         ran: Ran::default(),
         told: Vec::new(),
+        created: Created::default(),
+        written: Written::default(),
     };
     let mut statements = Statements::of(text);
     for statement in statements.by_ref() {
         script.statement(&statement);
     }
+    script.tell_never_loaded();
     let comments = statements.comments.into_iter();
     script.ran.layout.comments = comments.map(|range| script.at(range.start, range.end)).collect();
     script.ran
@@ -41,6 +52,8 @@ struct Script<'s> {
     ran: Ran,
     /// What is said once for the whole file, and was.
     told: Vec<&'static str>,
+    created: Created,
+    written: Written,
 }
 
 /// What a statement does to which table.
@@ -68,6 +81,8 @@ impl Script<'_> {
             self.set(statement);
         } else if is("LOAD") || is("SAVE") {
             self.layers(statement);
+        } else if is("CREATE") && self.creates(statement) {
+            self.conceal_literals(statement);
         } else if FRAME.iter().any(|word| is(word)) {
             self.conceal_literals(statement);
             self.ignored(statement, "statements that frame a dump are not run");
@@ -94,34 +109,95 @@ impl Script<'_> {
 
     /// Copies between memory, runtime and disk: the file is taken for what shall be in all of them.
     fn layers(&mut self, statement: &Statement) {
-        let words: Vec<String> = (1..statement.tokens.len())
+        let words: Vec<String> = (0..statement.tokens.len())
             .filter_map(|at| Some(statement.bare(at, self.text)?.to_ascii_uppercase()))
             .collect();
-        let is = |word: &str| words.iter().any(|known| known == word);
-        let forward = (statement.is(0, self.text, "LOAD") && (is("RUNTIME") || is("RUN")) && !is("FROM"))
-            || (statement.is(0, self.text, "SAVE") && is("DISK") && !is("FROM"));
-        if forward {
-            self.ignored(
-                statement,
-                "LOAD and SAVE are not run: the tables count as the running configuration",
-            );
-        } else {
-            let span = self.span(statement);
-            self.problems.push(
+        let span = self.span(statement);
+        match layers::read(&words) {
+            Layers::ToRuntime(module) => {
+                self.written.load(module);
+                self.ignored(statement, LAYERS);
+            }
+            Layers::ToDisk | Layers::Other => self.ignored(statement, LAYERS),
+            Layers::ToMemory => self.problems.push(
                 Diagnostic::warning(
                     UNKNOWN,
                     "this replaces the rows by others that the file does not contain",
                 )
                 .at(span, "")
                 .note("the rows from before this statement still count as the running configuration"),
+            ),
+            Layers::Refused => self.problems.push(
+                Diagnostic::error(REFUSED, "the engine does not know this LOAD or SAVE, and refuses it")
+                    .at(span, "")
+                    .help("LOAD MYSQL QUERY RULES TO RUNTIME, SAVE MYSQL QUERY RULES TO DISK; so for MYSQL SERVERS, MYSQL USERS, MYSQL VARIABLES, MYSQL FIREWALL, ADMIN VARIABLES, PROXYSQL SERVERS, SCHEDULER, RESTAPI"),
+            ),
+        }
+    }
+
+    /// A script that loads some of its modules, and not others that it writes.
+    fn tell_never_loaded(&mut self) {
+        for (module, place) in self.written.never_loaded() {
+            let what =
+                format!("the script writes {module} and never loads them, while it loads other modules");
+            self.problems.push(
+                Diagnostic::warning(NEVER_LOADED, what)
+                    .at(self.first_line(place), "")
+                    .note("the rows count as the running configuration all the same")
+                    .help(format!("LOAD {module} TO RUNTIME, and SAVE {module} TO DISK")),
             );
         }
+    }
+
+    /// Reads `CREATE TABLE` of a table of the engine. A dump of another version has other columns.
+    fn creates(&mut self, statement: &Statement) -> bool {
+        let mut name_at = 2;
+        if !statement.is(1, self.text, "TABLE") {
+            return false;
+        }
+        if statement.is(2, self.text, "IF") {
+            name_at = 5;
+        }
+        let name = statement.bare(name_at, self.text).unwrap_or_default();
+        let (Some(table), Some(columns)) = (
+            tables::table(&name).filter(|table| table.name != "global_variables"),
+            created::columns(statement, self.text, name_at),
+        ) else {
+            return false;
+        };
+        let is_own = columns.len() == table.columns.len()
+            && columns
+                .iter()
+                .zip(table.columns)
+                .all(|(name, column)| name.eq_ignore_ascii_case(column.name));
+        if is_own {
+            return false;
+        }
+        let span = self.first_line(self.span(statement));
+        for column in columns.iter().filter(|column| table.column(column).is_none()) {
+            let what = format!("column {} of table {} is not read", shortened(column), table.name);
+            self.ran.unmodelled.push(what.clone());
+            self.problems
+                .push(Diagnostic::warning(UNKNOWN, what).at(span, ""));
+            if let Err(refused) = self.store.add_column(table, column) {
+                self.problems
+                    .push(Diagnostic::error(REFUSED, refused.to_string()).at(span, ""));
+            }
+        }
+        let what = format!(
+            "the dump describes {} as ProxySQL {} has it: its values are read by the columns that it names",
+            table.name,
+            created::version(table, &columns)
+        );
+        self.problems.push(Diagnostic::info(UNKNOWN, what).at(span, ""));
+        self.created.insert(table.name, columns);
+        true
     }
 
     fn write(&mut self, statement: &Statement, verb: Verb) {
         let Some((name_at, name)) = self.table_name(statement, &verb) else {
             self.conceal_literals(statement);
-            self.run(statement, &[]);
+            self.run(statement, &self.text[statement.range.clone()], &[]);
             return;
         };
         let Some(table) = tables::table(&name) else {
@@ -141,7 +217,24 @@ impl Script<'_> {
             Verb::Update | Verb::Delete => Vec::new(),
         };
         self.ran.layout.parts.extend(&rows);
+        if let Some(module) = layers::module_of(table.name) {
+            self.written.write(module, self.span(statement));
+        }
         let names = self.listed(statement, name_at);
+        let own_columns = match (&verb, &names) {
+            (Verb::Insert, None) => self.created.columns(table.name),
+            _ => None,
+        };
+        let named = own_columns.map(|columns| {
+            let behind = statement.tokens[name_at].span.end;
+            let columns: Vec<String> = columns.iter().map(|column| quoted(column)).collect();
+            let text = &self.text[statement.range.start..behind];
+            format!(
+                "{text} ({}) {}",
+                columns.join(", "),
+                &self.text[behind..statement.range.end]
+            )
+        });
         let is_active = |name: &Cow<'_, str>| name.eq_ignore_ascii_case("active");
         if table.name == "mysql_query_rules" && names.is_some_and(|names| !names.iter().any(is_active)) {
             let whole = self.span(statement);
@@ -149,12 +242,12 @@ impl Script<'_> {
                 .without_active
                 .extend(rows.iter().copied().chain([whole]));
         }
-        self.run(statement, &rows);
+        let sql = named.as_deref().unwrap_or(&self.text[statement.range.clone()]);
+        self.run(statement, sql, &rows);
     }
 
-    fn run(&mut self, statement: &Statement, rows: &[Span]) {
+    fn run(&mut self, statement: &Statement, sql: &str, rows: &[Span]) {
         let span = self.span(statement);
-        let sql = &self.text[statement.range.clone()];
         if let Err(refused) = self.store.run(sql, &[], span, rows) {
             if let Some(placeholder) = placeholder(statement, self.text) {
                 self.placeholder(statement, &placeholder);
@@ -203,6 +296,11 @@ impl Script<'_> {
         let token = statement.tokens[at].span;
         let span = self.at(token.start, token.end);
         let bare = name.rsplit_once('.').map_or(name, |(_, bare)| bare);
+        if bare == aurora::TABLE
+            && statement.is(0, self.text, "INSERT") | statement.is(0, self.text, "REPLACE")
+        {
+            return self.aurora(statement, at);
+        }
         // What it holds may be a secret, and nothing of it is shown but its name.
         if is_elsewhere(bare) {
             self.problems.push(
@@ -233,48 +331,30 @@ impl Script<'_> {
         });
     }
 
-    /// Notes where passwords stand, so that no problem shows them.
-    fn hide(&mut self, statement: &Statement, table: &Table, name_at: usize, verb: &Verb) {
-        let secret_column = table.columns.iter().position(Column::is_secret);
-        let about_variables = table.name == "global_variables";
-        let rows = statement.rows(self.text);
-        match (verb, secret_column) {
-            (Verb::Insert, Some(column)) if !rows.is_empty() => {
-                let column = match self.listed(statement, name_at) {
-                    None => column,
-                    Some(names) => match names
-                        .iter()
-                        .position(|name| name.eq_ignore_ascii_case("password"))
-                    {
-                        Some(column) => column,
-                        // Another name may be a slip.
-                        None => return self.conceal_literals(statement),
-                    },
-                };
-                for row in &rows {
-                    let (from, to) = element(row, column);
-                    self.conceal(from, to);
-                }
-            }
-            (_, None) if !about_variables => {}
-            // An expression may put a secret anywhere.
-            _ => {
-                let held = statement.range.clone();
-                let mentions = self.text[held].to_ascii_lowercase();
-                if mentions.contains("passw") || mentions.contains("credentials") {
-                    self.conceal_literals(statement);
+    /// The hostgroups of rows for Aurora: the two first columns, unless the statement lists others.
+    fn aurora(&mut self, statement: &Statement, name_at: usize) {
+        let names = self.listed(statement, name_at);
+        let place = |name: &str, usual: usize| match &names {
+            None => Some(usual),
+            Some(names) => names.iter().position(|known| known.eq_ignore_ascii_case(name)),
+        };
+        let places = [place("writer_hostgroup", 0), place("reader_hostgroup", 1)];
+        let span = self.first_line(self.span(statement));
+        let mut hostgroups = Vec::new();
+        for row in statement.rows(self.text) {
+            for &place in places.iter().flatten() {
+                let (from, to) = secrets::element(row, place);
+                let number = self
+                    .text
+                    .get(from..to)
+                    .and_then(|text| text.trim().parse::<i32>().ok());
+                match number.and_then(|number| u32::try_from(number).ok()) {
+                    Some(number) => hostgroups.push(number),
+                    None => aurora::ends_engine(self.problems, span),
                 }
             }
         }
-    }
-
-    /// Hides every literal of a statement.
-    fn conceal_literals(&mut self, statement: &Statement) {
-        for token in &statement.tokens {
-            if matches!(token.kind, TokenKind::String | TokenKind::QuotedName) {
-                self.conceal(token.span.start, token.span.end);
-            }
-        }
+        aurora::note(&mut self.ran, self.problems, span, &hostgroups);
     }
 
     /// The columns that the statement lists.
@@ -286,12 +366,6 @@ impl Script<'_> {
             .take_while(|at| statement.tokens[*at].kind != TokenKind::RightParen)
             .filter(|at| statement.tokens[*at].kind != TokenKind::Comma);
         Some(names.filter_map(|at| statement.bare(at, self.text)).collect())
-    }
-
-    fn conceal(&mut self, from: usize, to: usize) {
-        if to > from {
-            self.ran.secrets.push(self.at(from, to));
-        }
     }
 
     /// UPDATE of a variable changes a row that the engine has from the start.
@@ -395,6 +469,8 @@ impl Script<'_> {
     }
 }
 
+const LAYERS: &str = "LOAD and SAVE are not run: the tables count as the running configuration";
+
 /// First words of statements that stand around the rows of a dump.
 const FRAME: [&str; 12] = [
     "BEGIN", "COMMIT", "ROLLBACK", "START", "CREATE", "DROP", "PRAGMA", "LOCK", "UNLOCK", "USE", "SELECT",
@@ -406,66 +482,14 @@ const ADMIN: [&str; 10] = [
     "PROXYSQL", "SHOW", "DESCRIBE", "DESC", "EXPLAIN", "VACUUM", "ANALYZE", "FLUSH", "PULL", "CHECKSUM",
 ];
 
-/// A mark that some other program replaces before the engine reads the statement: `{{ name }}`, `{% … %}`, `${NAME}`,
-/// `$NAME`, `%(name)s`. In a literal it is text.
-fn placeholder(statement: &Statement, text: &str) -> Option<String> {
-    statement.tokens.iter().find_map(|token| {
-        let rest = text.get(token.span.start..statement.range.end)?;
-        if matches!(token.kind, TokenKind::String | TokenKind::QuotedName) {
-            return None;
-        }
-        let closed = |open: &str, close: &str| {
-            let inner = rest.strip_prefix(open)?;
-            let end = inner.find(close)?;
-            Some(rest[..open.len() + end + close.len()].to_owned())
-        };
-        let marked = [("{{", "}}"), ("{%", "%}"), ("${", "}"), ("%(", ")s")];
-        let name = rest.strip_prefix('$').map(|name| {
-            let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
-            &name[..end.unwrap_or(name.len())]
-        });
-        marked
-            .into_iter()
-            .find_map(|(open, close)| closed(open, close))
-            .or_else(|| {
-                name.filter(|name| !name.is_empty())
-                    .map(|name| format!("${name}"))
-            })
-    })
-}
-
 /// Whether the value of a variable is a secret.
 pub(crate) fn is_secret(variable: &str) -> bool {
     variable.contains("password") || variable.contains("credentials")
 }
 
-/// From where to where the element of a parenthesised list stands; nothing where there are fewer.
-fn element(row: &[shardwright_sql::Token], wanted: usize) -> (usize, usize) {
-    let (mut at, mut depth, mut from) = (0, 0_usize, None);
-    for token in row {
-        match token.kind {
-            TokenKind::LeftParen => depth += 1,
-            TokenKind::RightParen => depth = depth.saturating_sub(1),
-            TokenKind::Comma if depth == 1 => {
-                if at == wanted {
-                    return (from.unwrap_or(0), token.span.start);
-                }
-                at += 1;
-                continue;
-            }
-            _ => {}
-        }
-        if at == wanted && token.kind != TokenKind::LeftParen {
-            if depth == 0 {
-                return (
-                    from.unwrap_or(0),
-                    if from.is_some() { token.span.start } else { 0 },
-                );
-            }
-            from = from.or(Some(token.span.start));
-        }
-    }
-    (0, 0)
+/// A name between the quotes of SQL.
+fn quoted(name: &str) -> String {
+    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 /// Text of the file in a message: short, and without what a terminal would obey.

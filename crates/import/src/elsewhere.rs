@@ -6,12 +6,11 @@ pub(crate) fn is_elsewhere(name: &str) -> bool {
         || name.to_ascii_lowercase().starts_with("pgsql_")
 }
 
-const ELSEWHERE: [&str; 15] = [
+const ELSEWHERE: [&str; 14] = [
     "sqlite_sequence",
     "global_settings",
     "mysql_servers_ssl_params",
     "mysql_hostgroup_attributes",
-    "mysql_aws_aurora_hostgroups",
     "mysql_collations",
     "mysql_ldap_mapping",
     "mysql_firewall_whitelist_sqli_fingerprints",

@@ -6,10 +6,12 @@
 //! means there: types, defaults, conflicts, expressions. What the engine would refuse, drop or read as something else is
 //! a problem with its place in the file, and what this program does not model is named in [`RuleFile::unmodelled`].
 
+mod aurora;
 mod cnf;
 mod codes;
 mod dump;
 mod elsewhere;
+mod foreign;
 mod given;
 mod lift;
 mod passed_over;
@@ -73,6 +75,12 @@ pub struct RuleFile {
     /// What changes where statements go and is not part of a [`Configuration`]: answers about routing that depend on it
     /// are undecided.
     pub unmodelled: Vec<String>,
+    /// Users for whose statements the engine evaluates no rule; [`fast_forward_message`] is among `unmodelled` for each.
+    pub fast_forward: Vec<String>,
+    /// Hostgroups that the engine's monitor fills with servers that the file does not name.
+    pub filled_hostgroups: Vec<u32>,
+    /// A server tells the GTIDs that it has.
+    pub reports_gtids: bool,
     /// Those of them that stand in rows and columns which no project can say: a plan leaves them as they are, so that they change
     /// nothing for a project of this file.
     pub left_as_it_is: Vec<String>,
@@ -130,6 +138,11 @@ pub fn read_scheduled(
     let Some((file, text)) = text_of(sources, path, bytes, &mut problems) else {
         return RuleFile::empty(engine, problems);
     };
+    if let Some((what, instead)) = foreign::foreign(text, language) {
+        sources.conceal(Span::new(file, 0, u32::try_from(text.len()).unwrap_or(u32::MAX)));
+        problems.push(whole_file(file, &format!("the file is no rule set: it is {what}")).help(instead));
+        return RuleFile::empty(engine, problems);
+    }
     let mut store = match Store::open() {
         Ok(store) => store,
         Err(reason) => {
@@ -158,6 +171,9 @@ pub fn read_scheduled(
     );
     read.beside.passed_over = passed_over::messages(&read.problems);
     read.beside.scheduled = ran.scheduled;
+    read.beside.passed_over.append(&mut ran.left);
+    read.filled_hostgroups = ran.filled_hostgroups;
+    read.unmodelled.append(&mut ran.unmodelled);
     read.problems = passed_over::counted(&read.problems);
     read.layout = ran.layout;
     read.layout.parts.sort_by_key(|part| part.start);
@@ -234,10 +250,22 @@ struct Ran {
     without_active: BTreeSet<Span>,
     /// Clusters whose servers a program moves.
     scheduled: Vec<Scheduled>,
+    /// Hostgroups that the engine's monitor fills.
+    filled_hostgroups: Vec<u32>,
+    /// What a plan leaves as it is, in words.
+    left: Vec<String>,
+    /// What the file says, or leaves out, that a configuration does not hold.
+    unmodelled: Vec<String>,
 }
 
 fn whole_file(file: FileId, what: &str) -> Diagnostic {
     Diagnostic::error(SYNTAX, what).at(Span::new(file, 0, 0), "")
+}
+
+/// What is said of a user with `fast_forward`.
+#[must_use]
+pub fn fast_forward_message(user: &str) -> String {
+    format!("user {user} has fast_forward: no rule is evaluated for its statements")
 }
 
 impl RuleFile {
@@ -256,6 +284,9 @@ impl RuleFile {
             origins: BTreeMap::new(),
             problems,
             unmodelled: Vec::new(),
+            fast_forward: Vec::new(),
+            filled_hostgroups: Vec::new(),
+            reports_gtids: false,
             left_as_it_is: Vec::new(),
             layout: Layout::default(),
             beside: Beside::default(),

@@ -38,6 +38,8 @@ pub(crate) fn lift(
         origins: BTreeMap::new(),
         problems,
         unmodelled: Vec::new(),
+        fast_forward: Vec::new(),
+        reports_gtids: false,
         left_as_it_is: Vec::new(),
         beside: Beside::default(),
     };
@@ -53,6 +55,9 @@ pub(crate) fn lift(
         origins: lift.origins,
         problems: lift.problems,
         unmodelled: lift.unmodelled,
+        fast_forward: lift.fast_forward,
+        filled_hostgroups: Vec::new(),
+        reports_gtids: lift.reports_gtids,
         left_as_it_is: lift.left_as_it_is,
         layout: Layout::default(),
         beside: lift.beside,
@@ -70,6 +75,8 @@ struct Lift<'s> {
     origins: BTreeMap<String, Span>,
     problems: Problems,
     unmodelled: Vec<String>,
+    fast_forward: Vec<String>,
+    reports_gtids: bool,
     left_as_it_is: Vec<String>,
     beside: Beside,
 }

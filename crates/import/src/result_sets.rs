@@ -7,9 +7,11 @@ use shardwright_diagnostics::{Diagnostic, FileId, Problems, Span};
 use shardwright_rules::tables::{Column, TABLES, Table};
 
 use crate::Ran;
-use crate::codes::{REFUSED, SYNTAX};
+use crate::codes::{REFUSED, SYNTAX, UNMODELLED};
 use crate::store::Store;
 
+/// Columns that a message names.
+const MOST_NAMED: usize = 8;
 /// Columns that make a line the head of a result.
 const LEAST_COLUMNS: usize = 2;
 
@@ -80,6 +82,7 @@ pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Pr
         }
         let cells = cells(bare);
         if let Some(found) = head(&cells) {
+            absent(&found, span, &mut ran, problems);
             current = Some(found);
             continue;
         }
@@ -98,6 +101,66 @@ pub(crate) fn run(text: &str, file: FileId, store: &mut Store, problems: &mut Pr
         }
     }
     ran
+}
+
+/// Columns of rules that the engine stores and never reads, or that say nothing about where a statement goes.
+const IDLE: [&str; 6] = [
+    "comment",
+    "cache_timeout",
+    "reconnect",
+    "sticky_conn",
+    "log",
+    "attributes",
+];
+
+/// Notes the columns that decide and that a result does not show: nothing tells which values they have.
+fn absent(
+    (table, shown): &(&'static Table, Vec<(usize, &'static str)>),
+    span: Span,
+    ran: &mut Ran,
+    problems: &mut Problems,
+) {
+    let decides = |column: &Column| match table.name {
+        "mysql_query_rules" => !IDLE.contains(&column.name),
+        "mysql_query_rules_fast_routing" => column.name != "comment",
+        "mysql_users" => matches!(
+            column.name,
+            "default_hostgroup" | "default_schema" | "transaction_persistent" | "fast_forward"
+        ),
+        _ => false,
+    };
+    let is_shown = |column: &Column| shown.iter().any(|(_, name)| *name == column.name);
+    let missing: Vec<&str> = table
+        .columns
+        .iter()
+        .filter(|column| decides(column) && !is_shown(column))
+        .map(|column| column.name)
+        .collect();
+    if missing.is_empty() {
+        return;
+    }
+    let (first, rest) = missing.split_at(missing.len().min(MOST_NAMED));
+    let more = if rest.is_empty() {
+        String::new()
+    } else {
+        format!(" and {} more", rest.len())
+    };
+    let active = if missing.contains(&"active") {
+        ", and each row for an active one"
+    } else {
+        ""
+    };
+    let what = format!(
+        "the rows of {} are shown without {}{more}: each is taken for unset{active}",
+        table.name,
+        first.join(", ")
+    );
+    problems.push(
+        Diagnostic::warning(UNMODELLED, what.clone())
+            .at(span, "")
+            .help("print all columns: SELECT * FROM runtime_mysql_query_rules"),
+    );
+    ran.unmodelled.push(what);
 }
 
 /// `3 rows in set (0.00 sec)`
@@ -120,7 +183,7 @@ fn insert(
             cells.len()
         ));
     }
-    let values: Vec<Option<String>> = columns
+    let mut values: Vec<Option<String>> = columns
         .iter()
         .map(|(at, _)| match cells[*at] {
             "NULL" => None,
@@ -128,7 +191,11 @@ fn insert(
             text => Some(text.to_owned()),
         })
         .collect();
-    let names: Vec<&str> = columns.iter().map(|(_, name)| *name).collect();
+    let mut names: Vec<&str> = columns.iter().map(|(_, name)| *name).collect();
+    if table.name == "mysql_query_rules" && !names.contains(&"active") {
+        names.push("active");
+        values.push(Some("1".to_owned()));
+    }
     let marks: Vec<String> = (1..=names.len()).map(|at| format!("?{at}")).collect();
     let sql = format!(
         "INSERT INTO {} ({}) VALUES ({})",

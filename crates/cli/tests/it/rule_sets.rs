@@ -15,7 +15,7 @@ INSERT INTO mysql_users (username, password, default_hostgroup, default_schema) 
 INSERT INTO mysql_query_rules (rule_id, active, match_digest, destination_hostgroup, apply) VALUES
   (10, 1, '^SELECT', 2, 1),
   (20, 1, '^SELECT.*FOR UPDATE$', 1, 1);
-LOAD MYSQL QUERY RULES TO RUNTIME;
+LOAD MYSQL QUERY RULES TO RUNTIME; LOAD MYSQL SERVERS TO RUNTIME; LOAD MYSQL USERS TO RUNTIME;
 ";
 
 pub(crate) fn with_rules() -> CommandEnvironment {

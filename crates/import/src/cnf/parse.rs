@@ -1,5 +1,6 @@
 //! Settings of libconfig, with their places.
 
+use std::collections::BTreeSet;
 use std::iter::Peekable;
 use std::ops::Range;
 use std::vec;
@@ -30,7 +31,9 @@ pub(super) struct Group {
 #[derive(Debug)]
 pub(super) enum Value {
     Boolean(bool),
-    Integer(i64),
+    Integer(i32),
+    /// A number that the engine does not read.
+    Long,
     Float,
     Text(String),
     List(Vec<(Value, Span)>),
@@ -52,12 +55,18 @@ pub(super) struct Parsed {
     pub(super) comments: Vec<Span>,
     /// Settings from their names, and items of lists, with all that is in them.
     pub(super) parts: Vec<Span>,
+    /// Texts and words that are no names, each with the name before it; none behind a bracket.
+    pub(super) texts: Vec<(Option<String>, Span)>,
 }
 
 /// Reads a whole file. After a fault reading goes on behind the setting that has it.
 pub(super) fn parse(text: &str, file: FileId) -> Parsed {
     let mut scanner = Scanner::new(text);
     let tokens: Vec<Token> = scanner.by_ref().collect();
+    let texts: Vec<(Option<String>, Range<usize>)> = texts(&tokens)
+        .into_iter()
+        .map(|(name, range)| (name.map(str::to_owned), range))
+        .collect();
     let mut parser = Parser {
         tokens: tokens.into_iter().peekable(),
         read: 0,
@@ -70,9 +79,33 @@ pub(super) fn parse(text: &str, file: FileId) -> Parsed {
     Parsed {
         settings,
         comments: scanner.comments.iter().map(|range| parser.span(range)).collect(),
+        texts: texts
+            .iter()
+            .map(|(name, range)| (name.clone(), parser.span(range)))
+            .collect(),
         faults: parser.faults,
         parts: parser.parts,
     }
+}
+
+/// What may hold a secret, with the name that tells whether it does.
+fn texts(tokens: &[Token]) -> Vec<(Option<&str>, Range<usize>)> {
+    let mut texts = Vec::new();
+    let mut name = None;
+    for (at, token) in tokens.iter().enumerate() {
+        let names_a_value = tokens
+            .get(at + 1)
+            .is_some_and(|next| next.kind == TokenKind::Equals);
+        match &token.kind {
+            TokenKind::Name(word) if names_a_value => name = Some(word.as_str()),
+            TokenKind::Name(_) | TokenKind::Text(_) | TokenKind::Fault(_) => {
+                texts.push((name, token.range.clone()));
+            }
+            TokenKind::Mark(_) => name = None,
+            _ => {}
+        }
+    }
+    texts
 }
 
 struct Parser {
@@ -128,12 +161,24 @@ impl Parser {
             };
             match token.kind {
                 TokenKind::Mark(mark) if Some(mark) == close => return settings,
-                TokenKind::Name(name) => match self.setting(name, &token.range, depth) {
-                    Some(setting) => settings.push(setting),
+                TokenKind::Name(name) => match self.setting(name, &token.range, depth, &settings) {
+                    Some(setting) => {
+                        let is_second = |known: &Setting| known.name == setting.name;
+                        if depth == 0 || !settings.iter().any(is_second) {
+                            settings.push(setting);
+                        }
+                    }
                     None => self.recover(),
                 },
                 TokenKind::Fault(message) => {
                     self.fault(message, &token.range);
+                    self.recover();
+                }
+                TokenKind::Text(_) if close.is_some() && self.peek() == Some(&TokenKind::Equals) => {
+                    self.fault(
+                        "a setting begins with its name, without quotes; JSON is a text: write it between double quotes, with a \\ before each quote in it",
+                        &token.range,
+                    );
                     self.recover();
                 }
                 _ => {
@@ -144,12 +189,25 @@ impl Parser {
         }
     }
 
-    fn setting(&mut self, name: String, range: &Range<usize>, depth: usize) -> Option<Setting> {
+    fn setting(
+        &mut self,
+        name: String,
+        range: &Range<usize>,
+        depth: usize,
+        names: &[Setting],
+    ) -> Option<Setting> {
         if self.peek() != Some(&TokenKind::Equals) {
             self.fault("a name is followed by = or : and a value", range);
             return None;
         }
         self.take();
+        // The file that is read stands for sections that are told by their names.
+        if depth > 0 && names.iter().any(|setting| setting.name == name) {
+            self.fault(
+                "the setting stands twice in its group: the engine does not start",
+                range,
+            );
+        }
         let (value, span) = self.value(depth)?;
         let name_span = self.span(range);
         self.part(name_span.start);
@@ -177,6 +235,7 @@ impl Parser {
         let value = match kind {
             TokenKind::Boolean(value) => Value::Boolean(value),
             TokenKind::Integer(number) => Value::Integer(number),
+            TokenKind::Long => Value::Long,
             TokenKind::Float => Value::Float,
             TokenKind::Text(mut text) => {
                 // Texts that follow each other are one.
@@ -196,12 +255,26 @@ impl Parser {
                 Value::Group(Group { settings })
             }
             TokenKind::Mark(b'(') => Value::List(self.list(b')', depth + 1)?),
-            TokenKind::Mark(b'[') => Value::List(self.list(b']', depth + 1)?),
+            TokenKind::Mark(b'[') => Value::List(self.array(depth + 1)?),
             TokenKind::Fault(message) => {
                 self.fault(message, &range);
                 return None;
             }
-            TokenKind::Name(_) | TokenKind::Equals | TokenKind::Mark(_) => {
+            TokenKind::Name(_) if self.peek() == Some(&TokenKind::Equals) => {
+                self.fault(
+                    "a setting stands here where a value belongs; a `{` before it may be missing",
+                    &range,
+                );
+                return None;
+            }
+            TokenKind::Name(_) => {
+                self.fault(
+                    "the quotes are missing: a text stands between double quotes",
+                    &range,
+                );
+                return None;
+            }
+            TokenKind::Equals | TokenKind::Mark(_) => {
                 self.fault("a value is missing", &range);
                 return None;
             }
@@ -209,15 +282,43 @@ impl Parser {
         Some((value, span))
     }
 
+    /// The values between brackets: numbers, texts or switches, all of one kind.
+    fn array(&mut self, depth: usize) -> Option<Vec<(Value, Span)>> {
+        let start = self.read.saturating_sub(1)..self.read;
+        let items = self.list(b']', depth)?;
+        let kind = |value: &Value| match value {
+            Value::Boolean(_) => 1,
+            Value::Integer(_) => 2,
+            Value::Long => 3,
+            Value::Float => 4,
+            Value::Text(_) => 5,
+            Value::List(_) | Value::Group(_) => 0,
+        };
+        let kinds: BTreeSet<u8> = items.iter().map(|(value, _)| kind(value)).collect();
+        if kinds.contains(&0) {
+            self.fault(
+                "groups stand in a list: ( { ... }, ... ), not between brackets",
+                &start,
+            );
+        } else if kinds.len() > 1 {
+            self.fault("the values between brackets are of one kind", &start);
+        }
+        Some(items)
+    }
+
     fn list(&mut self, close: u8, depth: usize) -> Option<Vec<(Value, Span)>> {
         let mut items = Vec::new();
         loop {
+            // Behind the first value, commas may follow each other.
+            while !items.is_empty() && self.peek() == Some(&TokenKind::Mark(b',')) {
+                self.take();
+            }
             if self.peek() == Some(&TokenKind::Mark(close)) {
                 self.take();
                 return Some(items);
             }
             let Some(item) = self.value(depth) else {
-                self.close();
+                self.close(0);
                 return Some(items);
             };
             self.part(item.1.start);
@@ -227,7 +328,7 @@ impl Parser {
                 Some(token) if token.kind == TokenKind::Mark(b',') => {}
                 Some(token) => {
                     self.fault("entries are separated by commas", &token.range);
-                    self.close();
+                    self.close(usize::from(is_opening(&token.kind)));
                     return Some(items);
                 }
                 None => {
@@ -238,12 +339,14 @@ impl Parser {
         }
     }
 
-    /// Passes over what is left of a broken list, with its closing bracket.
-    fn close(&mut self) {
-        let mut depth = 1_usize;
+    /// Passes over what is left of a broken list, with its closing bracket; `opened`: brackets in it that are open. A brace
+    /// that closes nothing is a part of what is broken.
+    fn close(&mut self, opened: usize) {
+        let mut depth = opened + 1;
         while let Some(token) = self.take() {
             match token.kind {
                 TokenKind::Mark(b'{' | b'(' | b'[') => depth += 1,
+                TokenKind::Mark(b'}') if depth == 1 => {}
                 TokenKind::Mark(b'}' | b')' | b']') => depth -= 1,
                 _ => {}
             }
@@ -272,6 +375,10 @@ impl Parser {
             self.take();
         }
     }
+}
+
+fn is_opening(kind: &TokenKind) -> bool {
+    matches!(kind, TokenKind::Mark(b'{' | b'(' | b'['))
 }
 
 #[cfg(test)]

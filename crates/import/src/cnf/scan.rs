@@ -8,7 +8,9 @@ pub(super) enum TokenKind {
     Name(String),
     /// `=` or `:`
     Equals,
-    Integer(i64),
+    Integer(i32),
+    /// With an `L`, or past 32 bits: the engine reads no number from it.
+    Long,
     Float,
     Boolean(bool),
     /// Without its quotes, escapes replaced.
@@ -18,6 +20,8 @@ pub(super) enum TokenKind {
     /// What no grammar has, with why.
     Fault(&'static str),
 }
+
+const NOT_A_NUMBER: &str = "not a number";
 
 /// A token and its bytes.
 #[derive(Clone, Debug, PartialEq)]
@@ -53,18 +57,18 @@ impl<'t> Scanner<'t> {
         self.at + rest.iter().position(|byte| !belongs(*byte)).unwrap_or(rest.len())
     }
 
-    /// Skips blanks and comments; false where a comment does not end.
-    fn skip(&mut self) -> bool {
+    /// Skips blanks and comments; a comment without an end takes the rest of the file.
+    fn skip(&mut self) {
         loop {
             self.at = self.run(|byte| matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | b'\x0c'));
             let start = self.at;
             match (self.byte(0), self.byte(1)) {
                 (Some(b'#'), _) | (Some(b'/'), Some(b'/')) => self.at = self.run(|byte| byte != b'\n'),
-                (Some(b'/'), Some(b'*')) => match self.text[self.at + 2..].find("*/") {
-                    Some(length) => self.at += length + 4,
-                    None => return false,
-                },
-                _ => return true,
+                (Some(b'/'), Some(b'*')) => {
+                    let length = self.text[self.at + 2..].find("*/");
+                    self.at = length.map_or(self.text.len(), |length| start + length + 4);
+                }
+                _ => return,
             }
             self.comments.push(start..self.at);
         }
@@ -119,23 +123,58 @@ impl<'t> Scanner<'t> {
         }
     }
 
+    /// A number as `strtoll` reads it: `010` is eight, and `08` is none.
     fn number(&mut self) -> TokenKind {
-        let end = self.run(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.'));
+        let end = self.run(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'-' | b'.' | b'_'));
         let text = &self.text[self.at..end];
         self.at = end;
-        let digits = text.trim_end_matches('L');
-        let hex = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X"));
-        let integer = match hex {
-            Some(hex) => u64::from_str_radix(hex, 16)
-                .ok()
-                .and_then(|number| i64::try_from(number).ok()),
-            None => digits.parse().ok(),
-        };
-        match (integer, text.parse::<f64>()) {
-            (Some(number), _) => TokenKind::Integer(number),
-            (None, Ok(_)) => TokenKind::Float,
-            (None, Err(_)) => TokenKind::Fault("not a number"),
+        let digits = text
+            .strip_suffix("LL")
+            .or_else(|| text.strip_suffix('L'))
+            .unwrap_or(text);
+        let is_long = digits.len() < text.len();
+        if let Some(hex) = digits.strip_prefix("0x").or_else(|| digits.strip_prefix("0X")) {
+            if hex.is_empty() || !hex.bytes().all(|byte| byte.is_ascii_hexdigit()) {
+                return TokenKind::Fault(NOT_A_NUMBER);
+            }
+            // The lowest 32 bits count.
+            let lowest = u32::from_str_radix(&hex[hex.len().saturating_sub(8)..], 16);
+            return match lowest {
+                Ok(number) if !is_long => TokenKind::Integer(number.cast_signed()),
+                _ => TokenKind::Long,
+            };
         }
+        let bare = digits.strip_prefix(['+', '-']).unwrap_or(digits);
+        if !bare.is_empty() && bare.bytes().all(|byte| byte.is_ascii_digit()) {
+            let radix = if bare.len() > 1 && bare.starts_with('0') {
+                8
+            } else {
+                10
+            };
+            if radix == 8 && bare.bytes().any(|byte| byte > b'7') {
+                return TokenKind::Fault(NOT_A_NUMBER);
+            }
+            return match i32::from_str_radix(digits, radix) {
+                Ok(number) if !is_long => TokenKind::Integer(number),
+                _ => TokenKind::Long,
+            };
+        }
+        let is_float = text
+            .bytes()
+            .all(|byte| !byte.is_ascii_alphabetic() || matches!(byte, b'e' | b'E'));
+        if is_float && text.parse::<f64>().is_ok() {
+            TokenKind::Float
+        } else {
+            TokenKind::Fault(NOT_A_NUMBER)
+        }
+    }
+
+    /// A text between single quotes, or the quote alone where its line has no other.
+    fn single_quoted(&mut self) -> TokenKind {
+        let rest = &self.text[self.at + 1..];
+        let line = rest.find('\n').map_or(rest, |end| &rest[..end]);
+        self.at += line.find('\'').map_or(1, |end| end + 2);
+        TokenKind::Fault("single quotes are none to the engine: write the text between double quotes")
     }
 
     fn word(&mut self) -> TokenKind {
@@ -153,15 +192,11 @@ impl Iterator for Scanner<'_> {
     type Item = Token;
 
     fn next(&mut self) -> Option<Token> {
-        if !self.skip() {
-            let range = self.at..self.text.len();
-            self.at = self.text.len();
-            let kind = TokenKind::Fault("the comment does not end");
-            return Some(Token { kind, range });
-        }
+        self.skip();
         let start = self.at;
         let kind = match self.byte(0)? {
             b'"' => self.text(),
+            b'\'' => self.single_quoted(),
             b'0'..=b'9' | b'+' | b'-' | b'.' => self.number(),
             byte if byte.is_ascii_alphabetic() || byte == b'*' => self.word(),
             b'=' | b':' => {
@@ -176,9 +211,10 @@ impl Iterator for Scanner<'_> {
                 let letter = self.text[start..].chars().next().map_or(1, char::len_utf8);
                 let include = self.text[start..].starts_with("@include");
                 self.at += if include { "@include".len() } else { letter };
-                TokenKind::Fault(match include {
-                    true => "other files are not included: give the whole file",
-                    false => "not a part of a configuration file",
+                TokenKind::Fault(if include {
+                    "other files are not included: give the whole file"
+                } else {
+                    "not a part of a configuration file"
                 })
             }
         };
@@ -206,14 +242,14 @@ mod tests {
 
     #[test]
     fn numbers_words_and_comments() {
-        let text = "a-b_1 = 12 /* x */ : 0x1F # y\n, -3 // z\n 5L 1.5 TRUE 99999999999999999999";
+        let text = "a-b_1 = 12 /* x */ : 0x1F # y\n, -3 // z\n 5L 1.5 TRUE 99999999999 010 08 1_0 0xFFFFFFFF";
         let shown: Vec<String> = kinds(text).iter().map(|kind| format!("{kind:?}")).collect();
-        insta::assert_snapshot!(shown.join(" "), @r#"Name("a-b_1") Equals Integer(12) Equals Integer(31) Mark(44) Integer(-3) Integer(5) Float Boolean(true) Float"#);
+        insta::assert_snapshot!(shown.join(" "), @r#"Name("a-b_1") Equals Integer(12) Equals Integer(31) Mark(44) Integer(-3) Long Float Boolean(true) Long Integer(8) Fault("not a number") Fault("not a number") Integer(-1)"#);
     }
 
     proptest::proptest! {
         #[test]
-        fn tokens_move_forward(text in "[a\"\\\\x/*#\n @1.ü={}]{0,40}") {
+        fn tokens_move_forward(text in "[a'\"\\\\x/*#\n @1.ü={}]{0,40}") {
             let mut from = 0;
             for token in Scanner::new(&text) {
                 assert!(token.range.start >= from && token.range.end > token.range.start);

@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use rusqlite::types::Value;
 use shardwright_diagnostics::Severity;
 use shardwright_rules::tables::read_digest;
 use shardwright_rules::{Address, Firewall, FirewallMode};
@@ -45,6 +46,11 @@ pub(super) fn lift(lift: &mut Lift<'_>, variables: &Variables) {
                 "the engine reads no digest here".to_owned(),
             );
         }
+        let Value::Integer(_) = row.cell("flagIN") else {
+            let what = "the engine compares flagIN as text: the row of the firewall never matches".to_owned();
+            lift.say(Severity::Warning, MISREAD, row, what);
+            continue;
+        };
         let flag = lift.count(row, "flagIN").unwrap_or(0);
         let schema = text(row, "schemaname").unwrap_or_default();
         let user = text(row, "username").unwrap_or_default();

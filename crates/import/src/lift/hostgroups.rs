@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use rusqlite::types::Value;
 use shardwright_diagnostics::Severity;
 use shardwright_rules::tables::SERVERS;
 use shardwright_rules::{
@@ -117,6 +118,10 @@ fn group(lift: &mut Lift<'_>, table: &str, row: &Row, galera: bool, clusters: &m
         lift.ignored(row, format!("the row of writer hostgroup {writer} is not active"));
         return;
     }
+    if !matches!(row.cell("reader_hostgroup"), Value::Integer(_)) {
+        let what = "LOAD MYSQL SERVERS TO RUNTIME ends the engine: reader_hostgroup is no number".to_owned();
+        lift.say(Severity::Error, MISREAD, row, what);
+    }
     let hostgroup = |lift: &mut Lift<'_>, column| HostgroupId(lift.count(row, column).unwrap_or(0));
     let reader = hostgroup(lift, "reader_hostgroup");
     let group = Group {
@@ -194,6 +199,7 @@ fn servers(lift: &mut Lift<'_>) -> BTreeMap<HostgroupId, Vec<Member>> {
         };
         for column in left_columns(&SERVERS) {
             if lift.number(&row, column).is_some_and(|number| number != 0) {
+                lift.reports_gtids |= *column == "gtid_port";
                 lift.ignored(&row, format!("{column} of {host}:{port} {LEFT}"));
             }
         }

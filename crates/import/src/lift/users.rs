@@ -7,6 +7,7 @@ use shardwright_secrets::Secret;
 use super::variables::Variables;
 use super::{Lift, filled, text};
 use crate::codes::{DROPPED, RESERVED_USER};
+use crate::fast_forward_message;
 use crate::store::Row;
 
 /// Users that clients can log in as.
@@ -37,10 +38,8 @@ fn user(lift: &mut Lift<'_>, row: &Row, name: String) -> Option<User> {
         return None;
     };
     if lift.flag(row, "fast_forward") {
-        lift.left_as_it_is(
-            row,
-            format!("user {name} has fast_forward: no rule is evaluated for its statements"),
-        );
+        lift.fast_forward.push(name.clone());
+        lift.left_as_it_is(row, fast_forward_message(&name));
     }
     if filled(row, "attributes").is_some() {
         lift.ignored(

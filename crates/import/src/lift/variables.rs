@@ -4,44 +4,16 @@ use std::collections::BTreeMap;
 
 use shardwright_diagnostics::Severity;
 use shardwright_rules::{
-    Address, ClusterKind, FIREWALL_MESSAGE, Listener, Monitor, RegexEngine, SecretReference,
+    Address, ClusterKind, FIREWALL_MESSAGE, Listener, Monitor, RegexEngine, SecretReference, changes_digests,
 };
 use shardwright_secrets::Secret;
+use shardwright_topology::default_value;
 
 use super::{Lift, leading_number, text};
-use crate::codes::{IGNORED, MISREAD};
+use crate::codes::{IGNORED, MISREAD, UNKNOWN};
 use crate::dump::is_secret;
 use crate::store::Row;
 
-/// The value of digest variables that rules are analysed for; another one changes what digests are.
-const DIGESTS: [(&str, Usual); 10] = [
-    ("mysql-query_digests", Usual::Boolean(true)),
-    ("mysql-query_digests_lowercase", Usual::Boolean(false)),
-    ("mysql-query_digests_replace_null", Usual::Boolean(false)),
-    ("mysql-query_digests_no_digits", Usual::Boolean(false)),
-    ("mysql-query_digests_keep_comment", Usual::Boolean(false)),
-    ("mysql-query_digests_normalize_digest_text", Usual::Boolean(false)),
-    ("mysql-query_digests_grouping_limit", Usual::Number(3)),
-    ("mysql-query_digests_groups_grouping_limit", Usual::Number(10)),
-    ("mysql-query_digests_max_digest_length", Usual::Number(2048)),
-    ("mysql-query_digests_max_query_length", Usual::Number(65000)),
-];
-
-/// The default of a variable.
-#[derive(Clone, Copy)]
-enum Usual {
-    Boolean(bool),
-    Number(i64),
-}
-
-impl Usual {
-    fn is(self, value: &str) -> bool {
-        match self {
-            Self::Boolean(usual) => is_true(value) == usual,
-            Self::Number(usual) => leading_number(value) == usual,
-        }
-    }
-}
 const FIREWALL: &str = "mysql-firewall_whitelist_enabled";
 const FIREWALL_TEXT: &str = "mysql-firewall_whitelist_errormsg";
 const ALSO_READER: &str = "mysql-monitor_writer_is_also_reader";
@@ -68,7 +40,6 @@ impl Variables {
         }
         let mut variables = Self { rows };
         variables.settings(lift);
-        variables.digests(lift);
         variables.annotations(lift);
         variables
     }
@@ -98,20 +69,6 @@ impl Variables {
                     &row,
                     format!("mysql-query_processor_regex is 1 or 2, not {value}"),
                 ),
-            }
-        }
-    }
-
-    fn digests(&mut self, lift: &mut Lift<'_>) {
-        for (name, usual) in DIGESTS {
-            let Some((value, row)) = self.rows.remove(name) else {
-                continue;
-            };
-            if !usual.is(&value) {
-                lift.unmodelled(
-                    &row,
-                    format!("{name} is {value}: the engine's digests differ from those that are analysed"),
-                );
             }
         }
     }
@@ -152,6 +109,16 @@ impl Variables {
         }
     }
 
+    /// The text of a refusal by the firewall, where the engine has its own: a project's has its own, too.
+    fn keep_message(&self, lift: &mut Lift<'_>) {
+        if self.firewall_enabled() && !self.rows.contains_key(FIREWALL_TEXT) {
+            let usual = default_value(FIREWALL_TEXT).unwrap_or_default();
+            lift.configuration
+                .variables
+                .insert(FIREWALL_TEXT.to_owned(), usual.to_owned());
+        }
+    }
+
     /// Keeps the others, as far as they are no secrets and nothing else of the configuration says the same.
     pub(super) fn finish(mut self, lift: &mut Lift<'_>) {
         let password = self.rows.get(MONITOR_PASSWORD).map(|(value, _)| value);
@@ -188,7 +155,12 @@ impl Variables {
             .map(|member| u64::from(member.max_replication_lag_s))
             .max()
             .unwrap_or(0);
+        self.keep_message(lift);
         for (name, (value, row)) in self.rows {
+            if (name.starts_with("mysql-") || name.starts_with("admin-")) && default_value(&name).is_none() {
+                let what = format!("the engine has no variable {name}: it ignores the setting");
+                lift.say(Severity::Warning, UNKNOWN, &row, what);
+            }
             if name == MONITOR_PASSWORD {
                 continue;
             }
@@ -202,7 +174,8 @@ impl Variables {
                 continue;
             }
             // The compiler sets these where they are needed.
-            let derived = (name == LAG_WHEN_NULL && value == (lag + 1).to_string())
+            let derived = is_usual_digest(&name, &value)
+                || (name == LAG_WHEN_NULL && value == (lag + 1).to_string())
                 || name == FIREWALL
                 || (name == FIREWALL_TEXT && value == FIREWALL_MESSAGE);
             if !derived {
@@ -243,6 +216,14 @@ fn listeners(lift: &mut Lift<'_>, value: &str, row: &Row) {
         let bind = bind.trim_start_matches('[').trim_end_matches(']');
         let listener = Listener::on_port(&name, address, bind, port);
         lift.configuration.listeners.push(listener);
+    }
+}
+
+/// A variable of digests as the engine has it, or one that changes no digest.
+fn is_usual_digest(name: &str, value: &str) -> bool {
+    match name {
+        "mysql-query_digests" => is_true(value),
+        _ => name.starts_with("mysql-query_digests_") && !changes_digests(name, value),
     }
 }
 

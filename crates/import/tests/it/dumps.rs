@@ -125,7 +125,13 @@ fn what_the_mysql_client_prints_is_read() {
                 username\tpassword\tactive\tdefault_hostgroup\n\
                 app\tcanary\t1\t5\n";
     let (file, sources) = file("rules.txt", tabs);
-    assert_eq!(said(&file, &sources), Vec::<String>::new());
+    assert_eq!(
+        said(&file, &sources),
+        [
+            "warning[SW165] rules.txt:1:1: the rows of mysql_query_rules are shown without username, schemaname, flagIN, client_addr, proxy_addr, proxy_port, digest, negate_match_pattern and 15 more: each is taken for unset",
+            "warning[SW165] rules.txt:4:1: the rows of mysql_users are shown without default_schema, transaction_persistent, fast_forward: each is taken for unset",
+        ]
+    );
     assert_eq!(ids(&file), [1, 2]);
     let Body::Engine(row) = &file.configuration.graph.rules[0].body else {
         panic!("a file has rows only")
@@ -152,7 +158,7 @@ fn what_the_mysql_client_prints_is_read() {
                  +---------+--------+--------------+-----------------------+\n\
                  1 row in set (0.00 sec)\n";
     let (file, sources) = self::file("rules.txt", boxed);
-    assert_eq!(said(&file, &sources), Vec::<String>::new());
+    assert_eq!(said(&file, &sources).len(), 1);
     let Body::Engine(row) = &file.configuration.graph.rules[0].body else {
         panic!("a file has rows only")
     };
@@ -168,7 +174,7 @@ fn rows_that_are_none() {
     );
     assert_eq!(ids(&file), [1, 4]);
     assert_eq!(
-        said(&file, &sources),
+        said(&file, &sources)[1..],
         [
             "error[SW161] rules.tsv:3:1: the engine refuses the row: UNIQUE constraint failed: mysql_query_rules.rule_id",
             "error[SW161] rules.tsv:4:1: the engine refuses the row: it has 2 columns, and its header names more",
@@ -219,7 +225,6 @@ fn what_sqlite_dumps_is_read() {
 BEGIN TRANSACTION;
 CREATE TABLE global_settings (variable_name VARCHAR NOT NULL PRIMARY KEY , variable_value VARCHAR);
 INSERT INTO global_settings VALUES('cluster_uuid','x');
-CREATE TABLE mysql_query_rules (rule_id INTEGER PRIMARY KEY AUTOINCREMENT NOT NULL , active INT CHECK (active IN (0,1)) NOT NULL DEFAULT 0);
 INSERT INTO mysql_query_rules VALUES(1,1,NULL,NULL,0,NULL,NULL,NULL,NULL,replace('^SELECT\na','\n',char(10)),NULL,0,'CASELESS',NULL,NULL,2,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,NULL,1,'',NULL);
 CREATE TABLE global_variables (variable_name VARCHAR NOT NULL PRIMARY KEY , variable_value VARCHAR NOT NULL);
 INSERT INTO "global_variables" VALUES('admin-admin_credentials','root:canary');
@@ -235,4 +240,88 @@ COMMIT;
     );
     assert_eq!(ids(&file), [1]);
     assert_eq!(file.configuration.settings.query_processor_iterations, 3);
+}
+
+/// An absent column is no 0: what it holds is not known, and the file says so once for each table.
+#[test]
+fn columns_that_a_printed_table_does_not_show_are_not_known() {
+    let printed =
+        "rule_id\tmatch_digest\tdestination_hostgroup\n1\t^SELECT.*FOR UPDATE$\t10\n2\t^SELECT\t20\n";
+    let (file, _) = file("rules.txt", printed);
+    assert_eq!(ids(&file), [1, 2]);
+    let [unknown] = file.unmodelled.as_slice() else {
+        panic!("{:?}", file.unmodelled)
+    };
+    assert!(unknown.contains("active"), "{unknown}");
+    let head: Vec<&str> = shardwright_rules::tables::QUERY_RULES
+        .columns
+        .iter()
+        .map(|column| column.name)
+        .collect();
+    let whole = format!("{}\n1{}\n", head.join("\t"), "\tNULL".repeat(head.len() - 1));
+    let (file, _) = self::file("rules.txt", &whole);
+    assert!(file.unmodelled.is_empty(), "{:?}", file.unmodelled);
+}
+
+/// The columns of 1.4, as its `sqlite3 proxysql.db .dump` has them.
+#[test]
+fn a_dump_of_another_version_is_read_by_its_own_columns() {
+    let (file, sources) = file(
+        "disk.sql",
+        "CREATE TABLE mysql_servers (hostgroup_id INT NOT NULL DEFAULT 0 , hostname VARCHAR NOT NULL , port INT NOT NULL DEFAULT 3306 , \
+         status VARCHAR CHECK (UPPER(status) IN ('ONLINE','SHUNNED','OFFLINE_SOFT', 'OFFLINE_HARD')) NOT NULL DEFAULT 'ONLINE' , \
+         weight INT CHECK (weight >= 0) NOT NULL DEFAULT 1 , compression INT NOT NULL DEFAULT 0 , max_connections INT NOT NULL DEFAULT 1000 , \
+         max_replication_lag INT NOT NULL DEFAULT 0 , use_ssl INT NOT NULL DEFAULT 0 , max_latency_ms INT UNSIGNED NOT NULL DEFAULT 0 , \
+         comment VARCHAR NOT NULL DEFAULT '' , PRIMARY KEY (hostgroup_id, hostname, port) );\n\
+         INSERT INTO mysql_servers VALUES(10,'m1.db',3306,'ONLINE',7,0,400,0,0,0,'primary');\n\
+         CREATE TABLE mysql_replication_hostgroups (writer_hostgroup INT NOT NULL PRIMARY KEY , reader_hostgroup INT NOT NULL , comment VARCHAR);\n\
+         INSERT INTO mysql_replication_hostgroups VALUES(10,20,'shop');\n\
+         CREATE TABLE mysql_query_rules_fast_routing (username VARCHAR , schemaname VARCHAR , flagIN INT , destination_hostgroup INT , later INT , comment VARCHAR);\n\
+         INSERT INTO mysql_query_rules_fast_routing VALUES('app','shop',0,20,9,'c');\n",
+    );
+    assert_eq!(
+        said(&file, &sources),
+        [
+            "info[SW162] disk.sql:1:1: the dump describes mysql_servers as ProxySQL 1.4 or an earlier version has it: its values are read by the columns that it names",
+            "info[SW162] disk.sql:3:1: the dump describes mysql_replication_hostgroups as ProxySQL 1.4 or an earlier version has it: its values are read by the columns that it names",
+            "warning[SW162] disk.sql:5:1: column later of table mysql_query_rules_fast_routing is not read",
+            "info[SW162] disk.sql:5:1: the dump describes mysql_query_rules_fast_routing as ProxySQL of another version than 2.7 has it: its values are read by the columns that it names",
+        ]
+    );
+    let cluster = file.configuration.cluster("shop").unwrap();
+    assert_eq!((cluster.writer.0, cluster.reader.unwrap().0), (10, 20));
+    let members = &file.configuration.hostgroup(cluster.writer).unwrap().members;
+    assert_eq!((members[0].weight, members[0].max_connections), (7, 400));
+    assert_eq!(file.configuration.graph.fast_routing[0].hostgroup.0, 20);
+    assert_eq!(file.unmodelled.len(), 1, "{:?}", file.unmodelled);
+}
+
+/// A script that loads some modules is one whose other modules stay as they are.
+#[test]
+fn modules_that_a_script_never_loads_are_told() {
+    let rules = "INSERT INTO mysql_query_rules (rule_id, active, destination_hostgroup) VALUES (1, 1, 2);\n";
+    let servers = "INSERT INTO mysql_servers (hostgroup_id, hostname) VALUES (2, 'db');\nLOAD MYSQL SERVERS TO RUNTIME;\n";
+    let found = |text: &str| {
+        let (file, _) = file("rules.sql", text);
+        let problems = file.problems.sorted();
+        problems
+            .iter()
+            .filter(|problem| problem.code.as_str() == "SW168")
+            .count()
+    };
+    assert_eq!(found(&format!("{rules}{servers}")), 1);
+    assert_eq!(
+        found(&format!("{rules}{servers}LOAD MYSQL QUERY RULES TO RUN;\n")),
+        0
+    );
+    assert_eq!(
+        found(&format!("{rules}{servers}load mysql query rules from memory;\n")),
+        0
+    );
+    // What stands behind the LOAD waits.
+    assert_eq!(
+        found(&format!("{servers}LOAD MYSQL QUERY RULES TO RUNTIME;\n{rules}")),
+        1
+    );
+    assert_eq!(found(rules), 0);
 }

@@ -109,25 +109,32 @@ fn modifiers_are_words_without_blanks() {
     }
 }
 
-/// L40: with other lengths and limits digests are other texts.
+/// L40: with other lengths and limits digests are other texts, and rules are evaluated on those.
 #[test]
-fn variables_that_change_digests_leave_answers_undecided() {
-    for (variable, usual, other) in [
-        ("lowercase", "false", "true"),
-        ("normalize_digest_text", "false", "true"),
-        ("grouping_limit", "3", "1"),
-        ("groups_grouping_limit", "10", "0"),
-        ("max_digest_length", "2048", "16"),
-        ("max_query_length", "65000", "16"),
+fn variables_that_change_digests_are_part_of_the_rules() {
+    for (variable, usual, other, changes) in [
+        ("", "true", "false", true),
+        ("_lowercase", "false", "true", true),
+        ("_replace_null", "false", "true", true),
+        ("_no_digits", "false", "true", true),
+        ("_keep_comment", "false", "true", true),
+        ("_normalize_digest_text", "false", "true", false),
+        ("_grouping_limit", "3", "1", true),
+        ("_groups_grouping_limit", "10", "0", true),
+        ("_max_digest_length", "2048", "16", true),
+        ("_max_query_length", "65000", "16", true),
     ] {
-        let unmodelled = |value: &str| {
+        let of = |value: &str| {
             let (file, _) = file(
                 "rules.sql",
-                &format!("SET mysql-query_digests_{variable}='{value}';"),
+                &format!("SET mysql-query_digests{variable}='{value}';"),
             );
-            file.unmodelled.len()
+            assert!(file.unmodelled.is_empty(), "{variable}: {:?}", file.unmodelled);
+            file.configuration
         };
-        assert_eq!((unmodelled(usual), unmodelled(other)), (0, 1), "{variable}");
+        let (usual, other) = (of(usual), of(other));
+        assert!(usual.variables.is_empty(), "{variable}: {:?}", usual.variables);
+        assert_eq!(usual.digests() != other.digests(), changes, "{variable}");
     }
 }
 
@@ -174,13 +181,11 @@ INSERT INTO mysql_query_rules (rule_id, active) VALUES (10, 1
     error[SW160] rules.sql:13:1: not a statement of a rule set: ATTACH
     warning[SW165] rules.sql:14:86: user app has fast_forward: no rule is evaluated for its statements
     warning[SW166] rules.sql:14:111: the engine does not load user neg: default_hostgroup is -1
-    warning[SW165] rules.sql:15:1: mysql-query_digests is false: the engine's digests differ from those that are analysed
     warning[SW162] rules.sql:17:1: this replaces the rows by others that the file does not contain
     warning[SW166] rules.sql:18:69: the engine drops rule 9: its client_addr is no address and no prefix that ends in %
     error[SW161] rules.sql:19:1: the engine refuses the statement: incomplete input
     ");
     assert_snapshot!(file.unmodelled.join("\n"), @r"
-    mysql-query_digests is false: the engine's digests differ from those that are analysed
     user app has fast_forward: no rule is evaluated for its statements
     ");
 }
@@ -330,14 +335,13 @@ scheduler = ( { id = 1 } )
     warning[SW163] proxysql.cnf:2:26: the engine does not read `apply`: it expects a number without quotes
     warning[SW163] proxysql.cnf:2:40: the engine does not read `active`: it expects a number without quotes
     warning[SW162] proxysql.cnf:2:46: the engine does not read `match_digets` from a file
-    error[SW166] proxysql.cnf:3:3: the engine drops the entry: it has no rule_id
-    error[SW166] proxysql.cnf:4:34: the engine drops the entry: `match_pattern` holds a quote, which ends its statement
+    warning[SW166] proxysql.cnf:4:34: the engine drops the entry: `match_pattern` holds a quote, which ends its statement
     error[SW161] proxysql.cnf:5:3: the engine refuses the entry: CHECK constraint failed: cache_ttl > 0
-    error[SW161] proxysql.cnf:5:18: `rule_id` stands twice
+    error[SW160] proxysql.cnf:5:18: the setting stands twice in its group: the engine does not start
     error[SW161] proxysql.cnf:6:3: an entry of mysql_query_rules is a group: { ... }
     error[SW162] proxysql.cnf:8:1: the engine does not read mysql_query_rules_fast_routing from a file
     warning[SW162] proxysql.cnf:9:1: unknown setting `mysql_user`: the engine ignores it
-    error[SW161] proxysql.cnf:10:19: mysql_variables is a group: { ... }
+    error[SW161] proxysql.cnf:10:19: mysql_variables is a group: { ... }; of a list the engine ends with signal 11, and does not start
     error[SW161] proxysql.cnf:11:15: mysql_users is a list of groups: ( { ... }, ... )
     info[SW164] proxysql.cnf:12:1: scheduler does not affect routing
     ");
@@ -399,7 +403,7 @@ mysql_galera_hostgroups = (
     );
     assert_snapshot!(rules(&file, &sources), @r#"proxysql.cnf:2:3 rule 1 in 0: {"re_modifiers":{"caseless":true,"global":false},"flag_outs":[{"id":7,"weight":3}]}"#);
     assert_snapshot!(said(&file, &sources), @r"
-    error[SW166] proxysql.cnf:3:31: the engine drops the entry: `attributes` holds a quote, which ends its statement
+    warning[SW166] proxysql.cnf:3:31: the engine drops the entry: `attributes` holds a quote, which ends its statement
     info[SW163] proxysql.cnf:6:3: writer_is_also_reader 0 of writer hostgroup 1 is read as 2: with 0, servers that could write and do not would not be readers either
     warning[SW162] proxysql.cnf:6:101: the engine does not read `active` from a file
     ");

@@ -6,5 +6,6 @@ mod dumps;
 mod files;
 mod hostile;
 mod proxysql_admin;
+mod recorded;
 mod round_trip;
 mod scheduler;
