@@ -62,7 +62,15 @@ impl Example {
             parts.push(format!("from {}", session.client_addr));
         }
         if listeners {
-            parts.push(format!("through {}:{}", session.listener.0, session.listener.1));
+            let named = if set.configuration.listeners.is_empty() {
+                ", which is assumed: no listener is named"
+            } else {
+                ""
+            };
+            parts.push(format!(
+                "through {}:{}{named}",
+                session.listener.0, session.listener.1
+            ));
         }
         if session.flag != 0 {
             parts.push(format!(
@@ -74,17 +82,19 @@ impl Example {
     }
 }
 
-/// Sessions of the configured users; of anybody where there are none.
+/// Sessions of the configured users; where there are none, of those that rules name and of another one.
 pub fn sessions(set: &RuleSet<'_>) -> Vec<Session> {
+    let users = &set.configuration.users;
     let asked = set
         .conditions
         .iter()
         .flatten()
         .filter_map(|condition| condition.row.username.as_deref());
-    let known = set.configuration.users.iter().map(|user| user.name.as_str());
+    let anybody = asked.chain(["another"]).filter(|_| users.is_empty());
+    let known = users.iter().map(|user| user.name.as_str());
     let mut seen = BTreeSet::new();
-    let names = known.chain(asked).chain(["another"]);
-    names
+    known
+        .chain(anybody)
         .filter(|name| !name.is_empty() && seen.insert(*name))
         .take(MOST_USERS)
         .map(|name| Session::of_user(set.configuration, name))

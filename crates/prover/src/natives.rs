@@ -4,7 +4,8 @@
 //! scope, which always shows, and the evaluator's own walk decides the rest.
 
 use shardwright_rules::{
-    Body, CommentForm, Configuration, DelayStep, Finder, KeyValue, MapStep, NamePattern, NativeStep,
+    Body, CommentForm, Configuration, DelayStep, EngineRule, Finder, KeyValue, MapStep, NamePattern,
+    NativeStep,
 };
 
 use crate::example::{Example, ORDINARY, sessions};
@@ -43,7 +44,11 @@ pub(crate) fn example(set: &RuleSet<'_>, position: usize) -> Option<Example> {
                 session.client_addr = address.replace('%', "1");
             }
             if let Some(port) = scope.listener_ports.first() {
-                session.listener.1 = *port;
+                let of_port = EngineRule {
+                    proxy_port: Some(*port),
+                    ..EngineRule::default()
+                };
+                session = session.adapted_to(&of_port, &set.session_values);
             } else if let Some(path) = scope.listener_sockets.first() {
                 session.listener = (path.clone(), 0);
             }

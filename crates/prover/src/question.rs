@@ -166,43 +166,43 @@ pub(crate) fn of_path(set: &RuleSet<'_>, path: &JumpPath, goal: Goal) -> Vec<Pat
             .collect()
     };
     if anywhere {
-        return vec![path_question(
+        return path_questions(
             set,
             path,
             &members(&must, None, false),
             &members(&must_not, None, false),
-        )];
+        );
     }
     if rewriters.is_empty() && !jump_rewrites {
-        return vec![path_question(
+        return path_questions(
             set,
             path,
             &members(&must, None, true),
             &members(&must_not, None, true),
-        )];
+        );
     }
     if jump_rewrites || rewriters.len() > MOST_REWRITERS {
         let rewriting_jumps = must.iter().copied().filter(|&position| set.rewrites(position));
         let first = rewriters.iter().copied().chain(rewriting_jumps).min();
-        return vec![path_question(
+        return path_questions(
             set,
             path,
             &members(&must, first, true),
             &members(&must_not, first, true),
-        )];
+        );
     }
     let avoided = [must_not.clone(), rewriters.clone()].concat();
-    let mut questions = vec![path_question(
+    let mut questions = path_questions(
         set,
         path,
         &members(&must, None, true),
         &members(&avoided, None, true),
-    )];
+    );
     for &rewriter in &rewriters {
         let mut with = must.clone();
         with.push(rewriter);
         let first = Some(rewriter);
-        questions.push(path_question(
+        questions.extend(path_questions(
             set,
             path,
             &members(&with, first, true),
@@ -221,21 +221,40 @@ fn places_statement(set: &RuleSet<'_>, goal: Goal, position: usize) -> bool {
         })
 }
 
-fn path_question(set: &RuleSet<'_>, path: &JumpPath, must: &[Member], must_not: &[Member]) -> PathQuestion {
+/// What is asked about a path: one question for each listener through which statements may come to it.
+fn path_questions(
+    set: &RuleSet<'_>,
+    path: &JumpPath,
+    must: &[Member],
+    must_not: &[Member],
+) -> Vec<PathQuestion> {
     let row = |member: &Member| set.row(member.position);
-    let session = Session::meeting(
+    let sessions = Session::meetings(
         set.configuration,
         &set.session_values,
         must.iter().filter_map(row),
         must_not.iter().filter_map(row),
     );
-    let Some(mut session) = session else {
-        return if set.mirrors {
+    if sessions.is_empty() {
+        return vec![if set.mirrors {
             PathQuestion::Undecided("mirrored statements, whose sessions have no address".to_owned())
         } else {
             PathQuestion::Empty(Vec::new())
-        };
-    };
+        }];
+    }
+    let questions = sessions.into_iter();
+    questions
+        .map(|session| path_question(set, path, must, must_not, session))
+        .collect()
+}
+
+fn path_question(
+    set: &RuleSet<'_>,
+    path: &JumpPath,
+    must: &[Member],
+    must_not: &[Member],
+    mut session: Session,
+) -> PathQuestion {
     let first = path.segments.first().map_or(0, |segment| segment.flag);
     session.flag = if set.start_flags.contains(&first) {
         first

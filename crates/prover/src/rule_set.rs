@@ -15,7 +15,7 @@ use shardwright_sql::Digest;
 use crate::condition::{Condition, Side, Term};
 use crate::languages::{Domain, Languages};
 use crate::lookup::Lookup;
-use crate::session::{Session, SessionValues};
+use crate::session::{Session, SessionValues, common_listeners};
 
 /// Rules by position, and what follows from their order.
 #[derive(Debug)]
@@ -83,7 +83,10 @@ impl<'c> RuleSet<'c> {
                 start_flags.extend(row.mirror_flag_out);
             }
         }
-        let session_values = SessionValues::of(conditions.iter().flatten().map(|condition| condition.row));
+        let session_values = SessionValues::of(
+            conditions.iter().flatten().map(|condition| condition.row),
+            common_listeners([configuration, configuration]),
+        );
         let fast = &configuration.graph.fast_routing;
         Self {
             fast_flags: fast.iter().map(|row| row.flag_in).collect(),

@@ -31,7 +31,7 @@ impl Session {
             user: user.to_owned(),
             schema: configuration.default_schema(user).map(str::to_owned),
             client_addr: USUAL_CLIENT.to_owned(),
-            listener: (USUAL_LISTENER.0.to_owned(), USUAL_LISTENER.1),
+            listener: usual_listener(configuration),
             flag: 0,
         }
     }
@@ -71,24 +71,32 @@ impl Session {
         {
             self.client_addr = session_values.address_under(wanted);
         }
-        if let Some(address) = given(&row.proxy_addr) {
-            self.listener.0 = address.to_owned();
-        }
-        if let Some(port) = row.proxy_port {
-            self.listener.1 = port;
-        }
+        self.listener = session_values.listener_under(row, self.listener);
         self
     }
 
-    /// A session that satisfies every row of `must` and, among those, as few conditions of `avoided` as one can: a
-    /// condition on sessions only ever asks for a value, so one that nobody asks for satisfies the fewest. `None` if
-    /// the rows contradict each other.
+    /// The first of [`Session::meetings`].
     pub fn meeting<'r>(
         configuration: &Configuration,
         session_values: &SessionValues,
         must: impl Iterator<Item = &'r EngineRule> + Clone,
         avoided: impl Iterator<Item = &'r EngineRule> + Clone,
     ) -> Option<Self> {
+        Self::meetings(configuration, session_values, must, avoided)
+            .into_iter()
+            .next()
+    }
+
+    /// Sessions that satisfy every row of `must` and, among those, as few conditions of `avoided` as one can: a
+    /// condition on sessions only ever asks for a value, so one that nobody asks for satisfies the fewest. There is one
+    /// for each listener that is named, without those that satisfy more conditions of `avoided` than another one. None
+    /// if the rows contradict each other, or no listener that is named satisfies them.
+    pub fn meetings<'r>(
+        configuration: &Configuration,
+        session_values: &SessionValues,
+        must: impl Iterator<Item = &'r EngineRule> + Clone,
+        avoided: impl Iterator<Item = &'r EngineRule> + Clone,
+    ) -> Vec<Self> {
         let wanted_user = must.clone().find_map(|row| given(&row.username));
         let avoided_users: BTreeSet<&str> = avoided.clone().filter_map(|row| given(&row.username)).collect();
         let user = wanted_user.map(str::to_owned).unwrap_or_else(|| {
@@ -97,7 +105,8 @@ impl Session {
             free.map_or_else(|| session_values.other_user.clone(), str::to_owned)
         });
         let mut session = Session::of_user(configuration, &user);
-        let avoided_schemas: BTreeSet<&str> = avoided.filter_map(|row| given(&row.schemaname)).collect();
+        let avoided_schemas: BTreeSet<&str> =
+            avoided.clone().filter_map(|row| given(&row.schemaname)).collect();
         if session
             .schema
             .as_deref()
@@ -108,7 +117,6 @@ impl Session {
             session.schema = has_default.then(|| session_values.other_schema.clone());
         }
         session.client_addr = session_values.address_under("%");
-        session.listener = session_values.other_listener.clone();
         let mut addresses: Vec<&str> = must.clone().filter_map(|row| given(&row.client_addr)).collect();
         addresses.sort_by_key(|wanted| (wanted.contains('%'), usize::MAX - wanted.len()));
         if let Some(narrowest) = addresses.first() {
@@ -117,14 +125,56 @@ impl Session {
         for row in must.clone() {
             let schema = given(&row.schemaname).map(str::to_owned);
             session.schema = schema.or(session.schema);
-            if let Some(address) = given(&row.proxy_addr) {
-                session.listener.0 = address.to_owned();
-            }
-            session.listener.1 = row.proxy_port.unwrap_or(session.listener.1);
         }
-        let mut must = must;
-        must.all(|row| session.satisfies(row)).then_some(session)
+        let listeners = session_values.listeners_under(must.clone(), avoided);
+        let sessions = listeners.into_iter().map(|listener| Self {
+            listener,
+            ..session.clone()
+        });
+        sessions
+            .filter(|session| must.clone().all(|row| session.satisfies(row)))
+            .collect()
     }
+}
+
+/// The listener that sessions come in through where no rule asks: the first that is named.
+pub(crate) fn usual_listener(configuration: &Configuration) -> (String, u16) {
+    let named = configuration.listeners.first();
+    named.map_or_else(
+        || (USUAL_LISTENER.0.to_owned(), USUAL_LISTENER.1),
+        |listener| (listener.bind.clone(), listener.port),
+    )
+}
+
+/// The listeners that sessions can come in through on both of two sides; where one side names none, those of the other.
+/// Empty: any.
+pub(crate) fn common_listeners(configurations: [&Configuration; 2]) -> Vec<(String, u16)> {
+    let of = |configuration: &Configuration| -> Vec<(String, u16)> {
+        let listeners = configuration.listeners.iter();
+        listeners
+            .map(|listener| (listener.bind.clone(), listener.port))
+            .collect()
+    };
+    let [left, right] = configurations.map(of);
+    if left.is_empty() || right.is_empty() {
+        return if left.is_empty() { right } else { left };
+    }
+    let common: Vec<_> = left
+        .iter()
+        .filter(|listener| right.contains(listener))
+        .cloned()
+        .collect();
+    if common.is_empty() { left } else { common }
+}
+
+/// Whether a listener satisfies a row's conditions on listeners.
+fn comes_through(row: &EngineRule, (address, port): &(String, u16)) -> bool {
+    given(&row.proxy_addr).is_none_or(|wanted| wanted == address)
+        && row.proxy_port.is_none_or(|wanted| wanted == *port)
+}
+
+fn asks_for_listener(row: &EngineRule) -> bool {
+    given(&row.proxy_addr).is_some() || row.proxy_port.is_some()
 }
 
 /// A condition that is one: an empty text is none.
@@ -148,11 +198,13 @@ pub struct SessionValues {
     other_listener: (String, u16),
     /// Rules ask for listeners.
     listeners: bool,
+    /// The listeners that there are; empty: any.
+    named: Vec<(String, u16)>,
 }
 
 impl SessionValues {
-    /// The values that rows ask for.
-    pub(crate) fn of<'r>(rows: impl Iterator<Item = &'r EngineRule>) -> Self {
+    /// The values that rows ask for. `named`: the listeners that there are; empty: any.
+    pub(crate) fn of<'r>(rows: impl Iterator<Item = &'r EngineRule>, named: Vec<(String, u16)>) -> Self {
         let (mut users, mut schemas, mut addresses) = (BTreeSet::new(), BTreeSet::new(), BTreeSet::new());
         let (mut proxies, mut ports) = (BTreeSet::new(), BTreeSet::new());
         for row in rows {
@@ -179,7 +231,61 @@ impl SessionValues {
             ),
             addresses,
             listeners,
+            named,
         }
+    }
+
+    /// A listener that satisfies a row, if there is one; else the one that was given.
+    fn listener_under(&self, row: &EngineRule, given_one: (String, u16)) -> (String, u16) {
+        if !asks_for_listener(row) || comes_through(row, &given_one) {
+            return given_one;
+        }
+        if !self.named.is_empty() {
+            let found = self.named.iter().find(|listener| comes_through(row, listener));
+            return found.cloned().unwrap_or(given_one);
+        }
+        let address = given(&row.proxy_addr).map_or(given_one.0, str::to_owned);
+        (address, row.proxy_port.unwrap_or(given_one.1))
+    }
+
+    /// The listeners that satisfy `must`, without those that satisfy more of `avoided` than another one.
+    fn listeners_under<'r>(
+        &self,
+        must: impl Iterator<Item = &'r EngineRule> + Clone,
+        avoided: impl Iterator<Item = &'r EngineRule>,
+    ) -> Vec<(String, u16)> {
+        if self.named.is_empty() {
+            let one = must.fold(self.other_listener.clone(), |one, row| {
+                self.listener_under(row, one)
+            });
+            return vec![one];
+        }
+        if !self.listeners {
+            return vec![self.named[0].clone()];
+        }
+        let asking: Vec<&EngineRule> = avoided.filter(|row| asks_for_listener(row)).collect();
+        let possible = self
+            .named
+            .iter()
+            .filter(|listener| must.clone().all(|row| comes_through(row, listener)));
+        let met: Vec<(&(String, u16), BTreeSet<usize>)> = possible
+            .map(|listener| {
+                let all = asking.iter().enumerate();
+                let met = all.filter(|(_, row)| comes_through(row, listener));
+                (listener, met.map(|(at, _)| at).collect())
+            })
+            .collect();
+        let mut kept: Vec<(&(String, u16), &BTreeSet<usize>)> = Vec::new();
+        for (at, (listener, own)) in met.iter().enumerate() {
+            let is_worse = met
+                .iter()
+                .enumerate()
+                .any(|(other, (_, less))| less.is_subset(own) && (less != own || other < at));
+            if !is_worse {
+                kept.push((listener, own));
+            }
+        }
+        kept.into_iter().map(|(listener, _)| listener.clone()).collect()
     }
 
     /// Whether rules ask for client addresses, and for listeners.

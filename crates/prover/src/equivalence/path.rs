@@ -14,7 +14,7 @@ use crate::condition::Condition;
 use crate::example::Example;
 use crate::languages::Languages;
 use crate::question::Question;
-use crate::session::{Session, SessionValues, given};
+use crate::session::{Session, SessionValues, common_listeners, given};
 use crate::solver::{Answer, Target, solve_for};
 
 /// Users that are tried one by one where rules ask for users.
@@ -97,7 +97,7 @@ impl<'c> Conditions<'c> {
         Self {
             languages: Languages::within(spending.clone()),
             by_row: (0..rows.count()).map(|_| OnceCell::new()).collect(),
-            session_values: SessionValues::of(engine_rows),
+            session_values: SessionValues::of(engine_rows, common_listeners(configurations)),
         }
     }
 
@@ -195,10 +195,26 @@ impl<'c> Conditions<'c> {
             .chain(&asked.extra.must)
             .chain(std::iter::once(&of_user));
         let must_not = rows(false).chain(&asked.extra.must_not);
-        let session = Session::meeting(pair.configuration(0), &self.session_values, must, must_not);
-        let Some(mut session) = session else {
-            return Answer::Empty(Vec::new());
-        };
+        let sessions = Session::meetings(pair.configuration(0), &self.session_values, must, must_not);
+        let mut undecided = None;
+        let mut takers = BTreeSet::new();
+        for session in sessions {
+            match self.solve_in_session(conditions, asked, session, pair) {
+                Answer::Witness(example) => return Answer::Witness(example),
+                Answer::Undecided(reason) => undecided = Some(reason),
+                Answer::Empty(more) => takers.extend(more),
+            }
+        }
+        undecided.map_or_else(|| Answer::Empty(takers.into_iter().collect()), Answer::Undecided)
+    }
+
+    fn solve_in_session(
+        &self,
+        conditions: &[(Test, &Condition<'c>)],
+        asked: &PathQuestion<'_>,
+        mut session: Session,
+        pair: &Pair<'_, 'c>,
+    ) -> Answer {
         session.flag = asked.flag;
         if asked.extra.must_not.iter().any(|row| session.satisfies(row)) {
             return Answer::Empty(Vec::new());

@@ -9,3 +9,4 @@ mod equivalence;
 mod properties;
 mod published;
 mod refinement;
+mod witnesses;
