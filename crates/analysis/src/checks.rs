@@ -20,7 +20,9 @@ mod iterations;
 mod jumps;
 mod keys;
 mod messages;
+mod open_lists;
 mod overwritten;
+mod own_text;
 mod reader_groups;
 mod reader_traffic;
 mod refusals;
@@ -31,12 +33,13 @@ mod self_loop;
 mod sessions;
 mod split_transaction;
 mod takes_everything;
+mod temporary_tables;
 pub(crate) mod trials;
 mod undecided;
 mod unknown_user;
 mod unreachable;
 
-use crate::{Finding, OtherUsers};
+use crate::{Beside, Finding, OtherUsers};
 use families::Family;
 use shardwright_prover::Reach;
 use shardwright_prover::RuleSet;
@@ -46,6 +49,7 @@ use trials::Trial;
 /// What every check reads.
 pub(crate) struct CheckContext<'k, 'c> {
     pub(crate) set: &'k RuleSet<'c>,
+    pub(crate) beside: &'k Beside,
     pub(crate) others: &'k OtherUsers,
     pub(crate) structure: &'k Structure,
     pub(crate) reach: &'k Reach,
@@ -62,6 +66,7 @@ const CHECKS: &[Check] = &[
     dead_chain::check,
     dangling::check,
     fall_through::check,
+    open_lists::check,
     takes_everything::check,
     unknown_user::check,
     reserved_users::check,
@@ -83,15 +88,18 @@ const CHECKS: &[Check] = &[
     digests::original,
     forms::escapes,
     forms::as_written,
+    forms::doubled_backslashes,
     sessions::annotations,
     sessions::no_way_back,
     sessions::conditions,
+    sessions::refusals_by_schema,
     refusals::sticking,
     refusals::special,
     fast_rows::check,
     reader_traffic::check,
     split_transaction::check,
     split_transaction::variables,
+    temporary_tables::check,
     reader_groups::empty,
     reader_groups::lag,
     reader_groups::nobody,

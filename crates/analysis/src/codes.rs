@@ -44,6 +44,8 @@ shardwright_diagnostics::codes! {
     EXECUTION_WITHOUT_RULES = "SW246": "executions end or block the engine without any rule";
     DIGEST_LIMIT_ENDS_ENGINE = "SW247": "a limit of digests that ends the engine";
     MIRROR_ENDS_ENGINE = "SW248": "a mirrored statement on an engine whose firewall is on";
+    DOUBLED_BACKSLASH = "SW249": "a doubled backslash in a pattern";
+    OPEN_LIST = "SW250": "a list of allowed statements has an open end";
     KEY_IN_LITERAL = "SW311": "a key that a literal can give";
     KEY_NOT_PREPARED = "SW312": "a key that prepared statements do not show";
     TWO_KEYS = "SW313": "a statement with the keys of two shards";
@@ -56,6 +58,7 @@ shardwright_diagnostics::codes! {
     NOBODY_SERVES = "SW407": "a rule sends to servers that do not serve";
     SHARED_HOSTGROUP = "SW408": "one hostgroup of two clusters";
     SLAVE_STATUS = "SW409": "the lag check is one that new servers do not know";
+    TEMPORARY_TABLE_APART = "SW410": "a temporary table is made where its rows do not go";
     CAPTURE_AS_IDENTIFIER = "SW501": "a capture becomes the name of a schema or table";
     LITERAL_REWRITTEN = "SW502": "a rewrite changes string literals";
     PREDICATE_LOST = "SW503": "a rewrite drops what it matched";

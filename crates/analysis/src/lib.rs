@@ -16,7 +16,7 @@ use shardwright_rules::Configuration;
 
 pub use codes::CODES;
 pub use finding::Finding;
-pub use others::OtherUsers;
+pub use others::{Beside, OtherUsers};
 
 use crate::checks::CheckContext;
 
@@ -35,17 +35,18 @@ pub struct Analysis {
 
 /// Everything that the analysis finds, and how much of what it asked it could decide.
 pub fn analysis(configuration: &Configuration) -> Analysis {
-    analysis_beside(configuration, &OtherUsers::None)
+    analysis_beside(configuration, &Beside::default())
 }
 
-/// The same where others may have users too.
-pub fn analysis_beside(configuration: &Configuration, others: &OtherUsers) -> Analysis {
+/// The same with what is known besides the configuration.
+pub fn analysis_beside(configuration: &Configuration, beside: &Beside) -> Analysis {
     let set = RuleSet::of(configuration);
     let structure = Structure::with_restarts(&set, set.iterations());
     let reach = Reach::of(&set, &structure);
     let context = CheckContext {
         set: &set,
-        others,
+        beside,
+        others: &beside.users,
         structure: &structure,
         reach: &reach,
         trials: checks::trials::all(&set),

@@ -1,6 +1,19 @@
 //! What a configuration does not say of the proxy that runs it.
 
-use shardwright_rules::NamePattern;
+use std::collections::BTreeSet;
+
+use shardwright_rules::{HostgroupId, NamePattern};
+
+/// What is known besides a configuration.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Beside {
+    /// Users of others.
+    pub users: OtherUsers,
+    /// Hostgroups whose servers the engine's monitor finds by itself.
+    pub filled_hostgroups: BTreeSet<HostgroupId>,
+    /// Servers tell the GTIDs that they have.
+    pub reports_gtids: bool,
+}
 
 /// Users who may log in besides those of a configuration, because somebody else looks after them.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 
-use shardwright_analysis::{Finding, OtherUsers, analysis_beside};
+use shardwright_analysis::{Beside, Finding, OtherUsers, analysis_beside};
 use shardwright_plan::{Hazard, Severity};
 use shardwright_rules::Configuration;
 use shardwright_topology::model::ProjectFile;
@@ -40,7 +40,11 @@ impl Analysed {
 
 /// What the analysis warns of travels with the plan.
 pub(crate) fn hazards(configuration: &Configuration, others: &OtherUsers) -> Vec<Hazard> {
-    let findings = analysis_beside(configuration, others).findings;
+    let beside = Beside {
+        users: others.clone(),
+        ..Beside::default()
+    };
+    let findings = analysis_beside(configuration, &beside).findings;
     let grave = |finding: &&Finding| finding.severity != Severity::Info;
     let hazards = findings.iter().filter(grave).map(|finding| Hazard {
         code: finding.code.to_string(),

@@ -8,10 +8,11 @@ use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
+use shardwright_analysis::{Beside, OtherUsers};
 use shardwright_diagnostics::{Diagnostic, Problems, Sources, Span};
 use shardwright_import::{Language, Layout, MAX_FILE_BYTES};
 use shardwright_plan::Plan;
-use shardwright_rules::{Address, Configuration, EngineId, User};
+use shardwright_rules::{Address, Configuration, EngineId, HostgroupId, User};
 
 use crate::args::{Global, Selection};
 use crate::error::{CommandError, unreadable};
@@ -79,6 +80,8 @@ pub(crate) struct RuleSet {
     pub(crate) configuration: Arc<Configuration>,
     /// What keeps answers about it from being certain.
     pub(crate) unmodelled: Vec<String>,
+    /// Users for whose statements the engine evaluates no rule.
+    pub(crate) fast_forward: Vec<String>,
     /// The problems that compiling it reported.
     pub(crate) problems: Problems,
     /// Users whom it leaves to others, where it has been compared with a rule set that has them.
@@ -176,6 +179,7 @@ fn built(name: String, opened: Opened, engine: EngineId, ui: &Ui) -> Result<Rule
         name,
         configuration: built.configuration,
         unmodelled: Vec::new(),
+        fast_forward: Vec::new(),
         problems: built.compiled.problems,
         users_of_others: Vec::new(),
         origins: ObjectOrigins::Project(Box::new(opened)),
@@ -233,6 +237,9 @@ pub(crate) struct RuleFile {
     pub(crate) origins: BTreeMap<String, Span>,
     pub(crate) problems: Problems,
     pub(crate) unmodelled: Vec<String>,
+    pub(crate) fast_forward: Vec<String>,
+    /// What an analysis has to know besides the configuration.
+    pub(crate) beside: Beside,
     pub(crate) layout: Layout,
 }
 
@@ -246,6 +253,7 @@ impl RuleFile {
             name,
             configuration: Arc::clone(&self.configuration),
             unmodelled: self.unmodelled.clone(),
+            fast_forward: self.fast_forward.clone(),
             problems: Problems::new(),
             users_of_others: Vec::new(),
             origins: ObjectOrigins::File(Box::new(self)),
@@ -269,6 +277,12 @@ pub(crate) fn rules_of(path: &str, bytes: &[u8], engine: EngineId) -> RuleFile {
         origins: file.origins,
         problems: file.problems,
         unmodelled: file.unmodelled,
+        fast_forward: file.fast_forward,
+        beside: Beside {
+            users: OtherUsers::None,
+            filled_hostgroups: file.filled_hostgroups.into_iter().map(HostgroupId).collect(),
+            reports_gtids: file.reports_gtids,
+        },
         layout: file.layout,
     }
 }
@@ -286,6 +300,7 @@ fn json(name: String, path: &str) -> Result<RuleSet, CommandError> {
         name,
         configuration: Arc::new(configuration),
         unmodelled: Vec::new(),
+        fast_forward: Vec::new(),
         problems: Problems::new(),
         users_of_others: Vec::new(),
         origins: ObjectOrigins::None,
@@ -323,6 +338,7 @@ fn of_plan(name: String, path: &str, engine: Option<EngineId>) -> Result<RuleSet
             name,
             configuration: Arc::clone(configuration),
             unmodelled: Vec::new(),
+            fast_forward: Vec::new(),
             problems: Problems::new(),
             users_of_others: Vec::new(),
             origins: ObjectOrigins::None,
@@ -375,6 +391,7 @@ fn of_target(
         name,
         configuration: Arc::new(configuration),
         unmodelled: Vec::new(),
+        fast_forward: Vec::new(),
         problems: Problems::new(),
         // Its objects are named as the project names them, where they are still there.
         users_of_others: Vec::new(),

@@ -154,7 +154,8 @@ const COLUMNS: [Column; 4] = [
 
 pub(crate) fn columns(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
     let set = context.set;
-    for column in &COLUMNS {
+    let asked = |column: &&Column| column.code != NO_GTID || !context.beside.reports_gtids;
+    for column in COLUMNS.iter().filter(asked) {
         let rules: Vec<usize> = set
             .written()
             .filter(|(_, row)| (column.is_set)(row))

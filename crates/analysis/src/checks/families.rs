@@ -7,6 +7,7 @@
 use shardwright_rules::EngineRule;
 use shardwright_sql::{LexMode, StatementClass, classify};
 
+use super::own_text::{holding, words};
 use super::trials::{Behaviour, Trial};
 use shardwright_prover::Example;
 use shardwright_prover::Reach;
@@ -61,6 +62,7 @@ fn family(set: &RuleSet<'_>, rule: usize, example: &Example) -> Family {
     if shown != own {
         texts.extend(statements(&own));
     }
+    texts.extend(set.row(rule).into_iter().flat_map(of_alternatives));
     let trials: Vec<Trial> = texts
         .into_iter()
         .map(|(behaviour, text)| tried(behaviour, text))
@@ -106,6 +108,20 @@ fn statements(words: &str) -> Vec<(Behaviour, String)> {
         StatementClass::Other | StatementClass::Empty => about(words),
         _ => Vec::new(),
     }
+}
+
+/// Statements around the words of each alternative of a rule's patterns.
+fn of_alternatives(row: &EngineRule) -> Vec<(Behaviour, String)> {
+    let patterns = [&row.match_digest, &row.match_pattern].into_iter().flatten();
+    let all = patterns.flat_map(|pattern| words(pattern));
+    let mut texts = Vec::new();
+    for words in all {
+        texts.extend(statements(&words.text));
+        if !words.is_anchored {
+            texts.extend(holding(&words.text, row.re_modifiers.caseless));
+        }
+    }
+    texts
 }
 
 fn writes(words: &str, ends: &[&str]) -> Vec<(Behaviour, String)> {

@@ -1,5 +1,5 @@
 //! SW229: another form of a statement escapes a pattern; SW230: an unescaped `?`; SW231: two patterns negated;
-//! SW240: a pattern that backtracks.
+//! SW240: a pattern that backtracks; SW249: a doubled backslash.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,7 +9,7 @@ use shardwright_rules::{Outcome, RegexEngine};
 use super::CheckContext;
 use super::trials::Trial;
 use crate::Finding;
-use crate::codes::{BACKTRACKS, ESCAPED_BY_FORM, QUANTIFIER_MEANT_LITERALLY, TWO_NEGATED};
+use crate::codes::{BACKTRACKS, DOUBLED_BACKSLASH, ESCAPED_BY_FORM, QUANTIFIER_MEANT_LITERALLY, TWO_NEGATED};
 use crate::finding::rules_named;
 use shardwright_prover::Example;
 use shardwright_prover::RuleSet;
@@ -242,4 +242,47 @@ pub(crate) fn as_written(context: &CheckContext<'_, '_>, findings: &mut Vec<Find
             }
         }
     }
+}
+
+/// `\\s` in a pattern is a backslash and an `s`. Shells, YAML and dumps double backslashes, and few statements have one.
+pub(crate) fn doubled_backslashes(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
+    for (position, row) in set.written() {
+        let patterns = [&row.match_digest, &row.match_pattern].into_iter().flatten();
+        let Some(letter) = patterns.filter_map(|pattern| doubled(pattern)).next() else {
+            continue;
+        };
+        let message = format!(
+            "rule {} asks for a backslash in the statement: `\\\\{letter}` in its pattern is a backslash, and then `{letter}`",
+            set.id(position)
+        );
+        let finding = Finding::new(DOUBLED_BACKSLASH, Severity::Warning, Proof::Proved, message).about(
+            set,
+            &[position],
+            "the backslashes are doubled",
+        );
+        findings.push(finding.help(format!("write one backslash: `\\{letter}`")));
+    }
+}
+
+/// The letter behind a doubled backslash that would mean something behind a single one.
+fn doubled(pattern: &str) -> Option<char> {
+    let mut letters = pattern.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter != '\\' {
+            continue;
+        }
+        let escaped = letters.next()?;
+        let behind = letters.peek().copied();
+        if escaped == '\\'
+            && let Some(behind) = behind
+            && matches!(
+                behind,
+                's' | 'S' | 'd' | 'D' | 'w' | 'W' | 'b' | 'B' | '.' | '*' | '(' | ')' | '?' | '+' | '$' | '|'
+            )
+        {
+            return Some(behind);
+        }
+    }
+    None
 }

@@ -34,7 +34,7 @@ pub(crate) fn check(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>)
         .map(|group| (group.id, group))
         .collect();
     for (id, senders) in senders(context) {
-        if set.configuration.refusing(id).is_some() {
+        if set.configuration.refusing(id).is_some() || context.beside.filled_hostgroups.contains(&id) {
             continue;
         }
         let group = groups.get(&id);

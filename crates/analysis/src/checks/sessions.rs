@@ -9,8 +9,7 @@ use shardwright_rules::{Annotations, Outcome};
 use super::CheckContext;
 use crate::Finding;
 use crate::codes::{ADDRESS_AS_TEXT, ANNOTATIONS_OVERRIDE, NO_LISTENER, NO_WAY_BACK, SESSION_SCHEMA_ONLY};
-use shardwright_prover::Example;
-use shardwright_prover::given;
+use shardwright_prover::{Example, given, sessions};
 
 pub(crate) fn annotations(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
     let set = context.set;
@@ -150,9 +149,10 @@ pub(crate) fn conditions(context: &CheckContext<'_, '_>, findings: &mut Vec<Find
 fn schemas(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
     let set = context.set;
     let placing = |position: usize| {
-        set.row(position)
-            .is_some_and(|row| given(&row.schemaname).is_some() && row.destination_hostgroup.is_some())
-            && set.is_written(position)
+        set.row(position).is_some_and(|row| {
+            given(&row.schemaname).is_some()
+                && (row.destination_hostgroup.is_some() || row.flag_out.is_some())
+        }) && set.is_written(position)
     };
     let trial = context.trials.iter().find_map(|trial| {
         let foreign = trial.example.text == b"SELECT a FROM other.t WHERE id=1";
@@ -169,4 +169,40 @@ fn schemas(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
         .shown_by(set, &trial.example);
     findings
         .push(finding.help("a shard map by `schema` refuses statements that name another shard's schema"));
+}
+
+/// SW241 of a refusal: who names the schema in the statement, from a session in another one, is not refused.
+pub(crate) fn refusals_by_schema(context: &CheckContext<'_, '_>, findings: &mut Vec<Finding>) {
+    let set = context.set;
+    let refusing = set
+        .written()
+        .filter(|(_, row)| row.error_msg.is_some() && given(&row.schemaname).is_some());
+    for (position, row) in refusing {
+        let schema = given(&row.schemaname).unwrap_or_default();
+        let text = format!("SELECT a FROM {schema}.t WHERE id=1");
+        let elsewhere = sessions(set).into_iter().filter(|session| {
+            session.schema.as_deref() != Some(schema)
+                && given(&row.username).is_none_or(|user| user == session.user)
+        });
+        let passing = elsewhere
+            .map(|session| Example {
+                session,
+                text: text.clone().into_bytes(),
+            })
+            .find(|example| {
+                matches!(
+                    set.decide(&example.session, &example.text).outcome,
+                    Outcome::Route(_)
+                )
+            });
+        let Some(example) = passing else { continue };
+        let message = format!(
+            "rule {} refuses sessions in schema {schema}: a statement that names the schema passes from another one",
+            set.id(position)
+        );
+        let finding = Finding::new(SESSION_SCHEMA_ONLY, Severity::Warning, Proof::Witnessed, message)
+            .about(set, &[position], "names in the statement do not count")
+            .shown_by(set, &example);
+        findings.push(finding.help(format!("refuse the name too: match_digest `\\b{schema}\\.`")));
+    }
 }

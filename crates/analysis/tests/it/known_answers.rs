@@ -1,6 +1,6 @@
 //! Rule sets with known findings; the numbers are those of the hazards in the reference.
 
-use shardwright_analysis::{OtherUsers, analyse, analysis_beside};
+use shardwright_analysis::{Beside, OtherUsers, analyse, analysis_beside};
 use shardwright_rules::NamePattern;
 
 use crate::common::lines;
@@ -461,7 +461,14 @@ fn a_rule_for_a_user_of_others_is_not_dead() {
     let configuration =
         configuration("users: [app]\nrules:\n  - {rule_id: 10, username: svc.app, error_msg: no, apply: 1}");
     let told = |others: OtherUsers| {
-        let findings = analysis_beside(&configuration, &others).findings;
+        let findings = analysis_beside(
+            &configuration,
+            &Beside {
+                users: others,
+                ..Beside::default()
+            },
+        )
+        .findings;
         findings.iter().any(|finding| finding.code.as_str() == "SW206")
     };
     assert!(told(OtherUsers::None));

@@ -11,7 +11,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use jiff::tz::TimeZone;
-use shardwright_analysis::{Analysis, Finding, analysis_beside};
+use shardwright_analysis::{Analysis, Beside, Finding, analysis_beside};
 use shardwright_diagnostics::{Decided, Diagnostic, Problems, Severity, Sources, Undecided, render};
 use shardwright_rules::{Configuration, EngineId};
 use shardwright_topology::Options;
@@ -200,8 +200,11 @@ fn find_in(opened: &Opened, compiled: &[Compiled]) -> (Vec<Diagnostic>, Vec<Deci
     for one in compiled {
         let engine = one.configuration.engine;
         all.extend(one.problems.sorted().into_iter().cloned());
-        let others = other_users(engine, &opened.project.file);
-        let analysis = analysis_beside(&one.configuration, &others);
+        let beside = Beside {
+            users: other_users(engine, &opened.project.file),
+            ..Beside::default()
+        };
+        let analysis = analysis_beside(&one.configuration, &beside);
         reachability.push(decided(engine.name().to_owned(), &analysis));
         for finding in analysis.findings {
             found.add(finding, engine);

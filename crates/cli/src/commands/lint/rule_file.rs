@@ -1,7 +1,7 @@
 //! `lint rules.sql`: the findings of a rule set that is not a project.
 
 use shardwright_analysis::Finding;
-use shardwright_diagnostics::{Decided, Diagnostic, Problems};
+use shardwright_diagnostics::{Decided, Diagnostic, Problems, Proof};
 use shardwright_rules::{EngineId, RuleGraph};
 use shardwright_topology::model::LintSettings;
 use shardwright_topology::{PROJECT_FILE, read_project};
@@ -47,7 +47,7 @@ pub(super) fn findings(
 ) -> (Problems, Decided) {
     let settings = Settings { args, project };
     let read = file.problems.sorted().into_iter().cloned();
-    let analysis = shardwright_analysis::analysis(&file.configuration);
+    let analysis = shardwright_analysis::analysis_beside(&file.configuration, &file.beside);
     let decided = decided(name.to_owned(), &analysis);
     let found = analysis.findings.into_iter();
     let all = read.chain(found.map(|finding| located(file, finding)));
@@ -81,10 +81,20 @@ fn located(file: &RuleFile, finding: Finding) -> Diagnostic {
         .as_ref()
         .and_then(|address| file.origins.get(address.as_str()));
     let (span, label) = (span.copied(), finding.label.clone());
-    let diagnostic = unlocated(finding);
+    let diagnostic = as_far_as_is_known(file, unlocated(finding));
     match span {
         Some(span) => diagnostic.at(span, label),
         None => diagnostic,
+    }
+}
+
+/// What is not read of a file may decide with the rules: nothing is proved then.
+fn as_far_as_is_known(file: &RuleFile, diagnostic: Diagnostic) -> Diagnostic {
+    match file.unmodelled.first() {
+        Some(doubt) if diagnostic.proof == Some(Proof::Proved) => diagnostic
+            .proof(Proof::Possible)
+            .note(format!("as far as is known: {doubt}")),
+        _ => diagnostic,
     }
 }
 
