@@ -29,7 +29,7 @@ pub(crate) struct Route {
     /// A second rule set to compare with: live, git:REV, plan:FILE, a file or a folder
     #[arg(long, value_name = "RULES")]
     pub(crate) against: Option<String>,
-    /// The listener of the session
+    /// The listener of the session: its name, its port, or ADDRESS:PORT
     #[arg(long, value_name = "NAME")]
     pub(crate) listener: Option<String>,
     /// The chain where the first statement starts, as if set by next_query_flagIN

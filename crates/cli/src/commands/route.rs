@@ -2,6 +2,7 @@
 
 pub(crate) mod answer;
 mod assumed;
+mod listener;
 mod supposed;
 
 use std::io::Read;
@@ -140,21 +141,14 @@ struct Answered {
 }
 
 fn answers(args: &Route, set: &RuleSet, statements: &[&[u8]]) -> Result<Vec<Answered>, CommandError> {
-    let configuration = &set.configuration;
-    if let Some(name) = &args.listener
-        && !configuration
-            .listeners
-            .iter()
-            .any(|listener| listener.name == *name)
-    {
-        return Err(CommandError::usage(format!("no listener is named {name}")));
-    }
+    let (configuration, listener) = listener::chosen(&set.configuration, args.listener.as_deref())?;
+    let configuration = &configuration;
     let supposed = supposed::parse(&args.suppose, configuration)?;
     let session = ScriptSession {
         user: user(configuration, args.user.as_deref())?,
         schema: args.schema.as_deref(),
         client: args.client.as_deref(),
-        listener: args.listener.as_deref(),
+        listener: listener.as_deref(),
         flag: args.flag,
     };
     let written: Vec<Vec<u8>> = statements
@@ -169,6 +163,7 @@ fn answers(args: &Route, set: &RuleSet, statements: &[&[u8]]) -> Result<Vec<Answ
         .map(|sent| Answered {
             answer: Answer::new(set, &sent.statement, &sent.decision, &sent.visits)
                 .assuming(Assumed::of(args, configuration, &sent))
+                .assuming(Assumed::unread(set, session.user))
                 .served_by(
                     supposed
                         .as_ref()

@@ -49,6 +49,7 @@ mod prepared;
 mod properties;
 mod prove;
 mod proxysql_targets;
+mod public_cases;
 mod refines;
 mod refuse;
 mod replaced;

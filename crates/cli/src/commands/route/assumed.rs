@@ -1,9 +1,11 @@
 //! What an answer assumes about the session if the command line does not set it.
 
+use shardwright_import::fast_forward_message;
 use shardwright_rules::{Body, Configuration, EngineRule};
 use shardwright_simulation::script::Sent;
 
 use crate::args::Route;
+use crate::rule_set::RuleSet;
 
 /// Whether the rules depend on an unknown part of the session, and what was assumed for it.
 #[derive(Default)]
@@ -15,6 +17,22 @@ pub(crate) struct Assumed {
 }
 
 impl Assumed {
+    /// What the rule set says that this program does not read, as far as it may decide about a session of this user.
+    pub(crate) fn unread(set: &RuleSet, user: &str) -> Self {
+        let of_others = set.fast_forward.iter().filter(|other| other.as_str() != user);
+        let of_others: Vec<String> = of_others.map(|other| fast_forward_message(other)).collect();
+        let lines: Vec<String> = set
+            .unmodelled
+            .iter()
+            .filter(|what| !of_others.contains(what))
+            .cloned()
+            .collect();
+        Self {
+            decides: !lines.is_empty(),
+            lines,
+        }
+    }
+
     pub(crate) fn of(args: &Route, configuration: &Configuration, sent: &Sent) -> Self {
         let mut assumed = Self::default();
         let rows = || {
@@ -50,7 +68,7 @@ impl Assumed {
         if args.listener.is_none() && rows().any(|row| names_listener(row)) {
             assumed
                 .lines
-                .push("no listener: rules for a port do not match; --listener NAME sets one".to_owned());
+                .push("no listener: rules for a port do not match; --listener PORT sets one".to_owned());
         }
         let user = args.user.as_deref().unwrap_or_default();
         let own = configuration
