@@ -270,6 +270,17 @@ pub struct FlagOutChoice {
 /// ProxySQL drops a rule with a longer client address when it loads it.
 const MAX_CLIENT_ADDR: usize = 45;
 
+/// Whether a text is a network as `10.0.12.0/23`, or a name of a host: the engine compares such a `client_addr` with addresses as
+/// text, and it never matches.
+pub fn is_no_address(text: &str) -> bool {
+    let is_prefix = text.ends_with('%');
+    let bare = text.trim_end_matches('%');
+    let is_of_addresses = bare
+        .bytes()
+        .all(|byte| byte.is_ascii_hexdigit() || matches!(byte, b'.' | b':'));
+    !(is_of_addresses || text == "localhost" || (is_prefix && bare.is_empty()))
+}
+
 /// Whether the engine loads a rule with this `client_addr`: an address, or a prefix that ends in `%`, of at most 45 bytes.
 /// It drops any other rule.
 pub fn is_client_addr(text: &str) -> bool {

@@ -19,5 +19,7 @@ pub use engine::{
 pub use engine_rule::columns::{
     Part, RULE_COLUMNS, RowSource, RuleColumn, Value, rule_column, rule_column_place,
 };
-pub use engine_rule::{EngineRule, FlagOutChoice, Modifiers, digest_text, is_client_addr, read_digest};
+pub use engine_rule::{
+    EngineRule, FlagOutChoice, Modifiers, digest_text, is_client_addr, is_no_address, read_digest,
+};
 pub use node_variables::{NodeVariable, interface_of_one_node};

@@ -252,6 +252,11 @@ fn client_addresses(
         if !is_client_address(&text) {
             let message = format!("expected an address, or a prefix that ends with `%`, found `{text}`");
             object.error(BAD_VALUE, message, span, context);
+        } else if shardwright_tables::is_no_address(&text) {
+            let message = format!(
+                "`{text}` matches no client: addresses are compared as text, so that networks and host names do not work; write an address, or a prefix that ends with `%`, such as 10.0.12.%"
+            );
+            object.error(BAD_VALUE, message, span, context);
         }
     }
     texts(object, field, context)

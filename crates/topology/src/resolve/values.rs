@@ -129,6 +129,7 @@ impl Object<'_, '_> {
             None => None,
         };
         if let Some(value) = value.filter(|value| bounds.contains(value)) {
+            context.warn_yaml_1_1(node, self.environment);
             return Some(value);
         }
         let found = match context.expand_node(node, self.environment) {

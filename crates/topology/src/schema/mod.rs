@@ -130,4 +130,6 @@ fn head(schema: &mut Value, file: &str, title: &str) {
     schema["$id"] =
         format!("https://raw.githubusercontent.com/shardwright/shardwright/main/schemas/{file}").into();
     schema["title"] = title.into();
+    // A place for anchors, which no reader looks at.
+    schema["patternProperties"] = json!({ "^x-": {} });
 }

@@ -185,17 +185,33 @@ pub(crate) fn merge<'a>(roots: &[&'a Node], report: &mut Reporter) -> Option<Vie
         [root] => Some(View::of(root)),
         [first, ..] => {
             let parts = roots.iter().filter(|root| root.as_mapping().is_some());
-            Some(merge_maps(parts.copied(), first.span, report))
+            Some(merge_maps(
+                parts.copied(),
+                first.span,
+                |key| !is_extension(key),
+                report,
+            ))
         }
     }
 }
 
-fn merge_maps<'a>(parts: impl Iterator<Item = &'a Node>, span: Span, report: &mut Reporter) -> View<'a> {
+/// Whether a key at the top of a file is nobody's, as in Compose: a place for anchors.
+fn is_extension(key: &str) -> bool {
+    key.starts_with("x-")
+}
+
+fn merge_maps<'a>(
+    parts: impl Iterator<Item = &'a Node>,
+    span: Span,
+    counts: impl Fn(&str) -> bool,
+    report: &mut Reporter,
+) -> View<'a> {
     let mut places: FxHashMap<&str, usize> = FxHashMap::default();
     let mut groups: Vec<Vec<(&'a Key, &'a Node)>> = Vec::new();
     for entry in parts
         .filter_map(Node::as_mapping)
         .flat_map(|mapping| mapping.iter())
+        .filter(|entry| counts(&entry.key.text))
     {
         // Generators with one template are different generators: the ranges of two files may complete each other.
         if is_template(&entry.key.text) {
@@ -242,7 +258,7 @@ fn merge_group<'a>(group: &[(&'a Key, &'a Node)], report: &mut Reporter) -> Fiel
     let value = if parts.len() == 1 {
         View::of(first)
     } else {
-        merge_maps(parts.iter().copied(), first.span, report)
+        merge_maps(parts.iter().copied(), first.span, |_| true, report)
     };
     Field { key, value }
 }
