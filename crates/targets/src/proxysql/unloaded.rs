@@ -254,13 +254,27 @@ fn variables(rows: &Unlike) -> Vec<NotLive> {
         name.variable_name()
             .is_some_and(|variable| !is_at_start(variable))
     };
-    let differ = rows.memory.keys().filter(is_told);
+    let is_other = |name: &&RowName| {
+        let memory = rows.memory.get(*name).map(|row| row.text("variable_value"));
+        let live = rows.other.get(*name).map(|row| row.text("variable_value"));
+        !is_one_switch(memory, live)
+    };
+    let differ = rows.memory.keys().filter(is_told).filter(is_other);
     differ
         .map(|name| NotLive {
             name: Some(name.clone()),
             how: "is another in memory than live".to_owned(),
         })
         .collect()
+}
+
+/// Whether both values are one switch: `SET x=1` stays as it is in memory, and the engine prints `true` of it at run time.
+fn is_one_switch(memory: Option<&str>, live: Option<&str>) -> bool {
+    match live {
+        Some("true") => memory.is_some_and(|value| value == "1" || value.eq_ignore_ascii_case("true")),
+        Some("false") => memory.is_some_and(|value| value == "0" || value.eq_ignore_ascii_case("false")),
+        _ => false,
+    }
 }
 
 fn of_others(session: &mut AdminSession, table: &str) -> Result<Vec<NotLive>, SessionError> {
@@ -374,5 +388,25 @@ mod tests {
         }
         let inactive = rule(&[("rule_id", json!(6)), ("active", json!(0))]);
         assert_eq!(live_form(table, &inactive), []);
+    }
+
+    #[test]
+    fn a_switch_is_one_in_either_form() {
+        for (memory, live, expected) in [
+            ("1", "true", true),
+            ("0", "false", true),
+            ("TRUE", "true", true),
+            ("0", "true", false),
+            ("2", "true", false),
+            ("1", "10", false),
+            ("1", "1", false),
+        ] {
+            assert_eq!(
+                is_one_switch(Some(memory), Some(live)),
+                expected,
+                "{memory} {live}"
+            );
+        }
+        assert!(!is_one_switch(None, Some("true")));
     }
 }
