@@ -276,18 +276,25 @@ impl Reader<'_> {
         }
         let names: Vec<&str> = columns.iter().map(|(name, _)| *name).collect();
         let places: Vec<String> = (1..=columns.len()).map(|at| format!("?{at}")).collect();
-        let sql = format!(
-            "INSERT OR REPLACE INTO {} ({}) VALUES ({})",
-            table.name,
-            names.join(", "),
-            places.join(", ")
-        );
+        let sql = |or: &str| {
+            let (names, places) = (names.join(", "), places.join(", "));
+            format!("INSERT OR {or} INTO {} ({names}) VALUES ({places})", table.name)
+        };
         let values: Vec<&dyn ToSql> = columns.iter().map(|(_, cell)| cell as &dyn ToSql).collect();
-        if let Err(refused) = self.store.run(&sql, &values, span, &[span]) {
-            let what = format!("the engine refuses the entry: {refused}");
-            self.problems
-                .push(Diagnostic::error(REFUSED, what).at(first_line(span), ""));
+        // The engine replaces. An entry that is not inserted anew is refused, or takes the place of one before it.
+        let is_new = match self.store.run(&sql("IGNORE"), &values, span, &[span]) {
+            Ok(rows) => rows > 0,
+            Err(_) => false,
+        };
+        if is_new {
+            return;
         }
+        let problem = match self.store.run(&sql("REPLACE"), &values, span, &[span]) {
+            Ok(_) => Diagnostic::warning(DROPPED, stands_twice(table, &columns))
+                .help("delete one of the entries, or give it a key of its own"),
+            Err(refused) => Diagnostic::error(REFUSED, format!("the engine refuses the entry: {refused}")),
+        };
+        self.problems.push(problem.at(first_line(span), ""));
     }
 
     /// The value of a column; `None` where the engine takes its default, `Err` where its statement breaks.
@@ -427,6 +434,22 @@ fn is_unknown_word(column: &str, text: &str) -> bool {
         _ => return false,
     };
     !known.iter().any(|word| text.eq_ignore_ascii_case(word))
+}
+
+/// `rule_id 5 stands twice in mysql_query_rules: …`
+fn stands_twice(table: &Table, columns: &[(&'static str, Cell)]) -> String {
+    let of_key = |(name, _): &&(&str, Cell)| table.primary_key.contains(name);
+    let key = columns.iter().filter(of_key).map(|(name, cell)| match cell {
+        Cell::Integer(number) => format!("{name} {number}"),
+        Cell::Text(text) => format!("{name} {text}"),
+        Cell::Null | Cell::Real(_) | Cell::Blob(_) => (*name).to_owned(),
+    });
+    let key: Vec<String> = key.collect();
+    format!(
+        "{} stands twice in {}: the engine keeps this entry and drops the one before it",
+        key.join(", "),
+        table.name
+    )
 }
 
 /// Where an entry begins, which is enough to find it.

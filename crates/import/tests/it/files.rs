@@ -302,6 +302,36 @@ fn a_configuration_file() {
 }
 
 #[test]
+fn an_entry_that_stands_twice_is_told() {
+    let (file, sources) = file(
+        "proxysql.cnf",
+        r#"mysql_query_rules = (
+  { rule_id = 1, match_digest = "^SELECT", destination_hostgroup = 2, apply = 1 },
+  { rule_id = 2, match_digest = "^DELETE", destination_hostgroup = 1, apply = 1 },
+  { rule_id = 1, match_digest = "^INSERT", destination_hostgroup = 1, apply = 1 }
+)
+mysql_servers = (
+  { address = "a.db", port = 3306, hostgroup = 1 },
+  { address = "a.db", port = 3307, hostgroup = 1 },
+  { address = "a.db", port = 3306, hostgroup = 1, weight = 5 }
+)
+"#,
+    );
+    assert_snapshot!(said(&file, &sources), @r"
+    warning[SW166] proxysql.cnf:4:3: rule_id 1 stands twice in mysql_query_rules: the engine keeps this entry and drops the one before it
+    warning[SW166] proxysql.cnf:9:3: hostname a.db, port 3306, hostgroup_id 1 stands twice in mysql_servers: the engine keeps this entry and drops the one before it
+    ");
+    let rules: Vec<u32> = file
+        .configuration
+        .graph
+        .rules
+        .iter()
+        .map(|rule| rule.id)
+        .collect();
+    assert_eq!(rules, [1, 2]);
+}
+
+#[test]
 fn mistakes_in_a_configuration_file() {
     let (file, sources) = file(
         "proxysql.cnf",
