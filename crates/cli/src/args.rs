@@ -11,6 +11,9 @@ mod simulate;
 mod switchover;
 mod sync_users;
 mod targets;
+mod test;
+mod tools;
+mod unchecked;
 
 use std::path::PathBuf;
 
@@ -31,6 +34,9 @@ pub(crate) use self::simulate::{LagUnit, Simulate};
 pub(crate) use self::switchover::Switchover;
 pub(crate) use self::sync_users::SyncUsers;
 pub(crate) use self::targets::{Foreign, Ownership, Selection, StagedRows};
+pub(crate) use self::test::Test;
+pub(crate) use self::tools::{Completions, Document, Lsp, Schema};
+pub(crate) use self::unchecked::UncheckedWords;
 
 /// Write MySQL routing as YAML, check it, and apply it.
 ///
@@ -132,7 +138,21 @@ pub(crate) enum Command {
     Proxy(Proxy),
     Refuse(Refuse),
     Schema(Schema),
+    Completions(Completions),
     Lsp(Lsp),
+}
+
+impl Command {
+    /// The name of a command that runs until it is ended, or shows what it does as it goes on: it has no result.
+    pub(crate) fn without_result(&self) -> Option<&'static str> {
+        match self {
+            Self::Demo(_) => Some("demo"),
+            Self::Proxy(_) => Some("proxy"),
+            Self::Refuse(_) => Some("refuse"),
+            Self::Lsp(_) => Some("lsp"),
+            _ => None,
+        }
+    }
 }
 
 /// Runs a demonstration: embedded servers, the bundled proxy, a plan, an apply, and a dozen statements
@@ -325,45 +345,6 @@ pub(crate) enum Emit {
     Tree,
 }
 
-/// Runs the route tests and properties of tests/**/*.yaml, without a server
-///
-/// Compiles for every engine that the project lists, and compares where statements go with what the tests expect.
-/// Properties are proved over the compiled rules, refuted by a statement, or reported as undecided. Exits 3 when a
-/// statement does not go where a test expects, or a property is refuted.
-#[derive(Debug, ClapArgs)]
-#[command(
-    group = clap::ArgGroup::new("measured").args(["coverage", "mutants"]).multiple(true),
-    after_help = "Examples:\n  shardwright test\n  shardwright test \"every hint\" --engine proxysql-2.7\n  \
-    shardwright test --format json\n  shardwright test --coverage --fail-under 90\n  shardwright test --mutants --most 100"
-)]
-pub(crate) struct Test {
-    /// Only tests whose name contains this
-    pub(crate) name: Option<String>,
-    /// Engines to compile for; default: every engine that the project lists
-    #[arg(long, value_name = "ENGINE")]
-    pub(crate) engine: Vec<String>,
-    /// Reports which rules, shards and branches no test reaches
-    #[arg(long)]
-    pub(crate) coverage: bool,
-    /// Makes many small changes to the compiled configuration, and reports those that no test notices
-    #[arg(long)]
-    pub(crate) mutants: bool,
-    /// The lowest accepted coverage, and share of noticed mutants, in percent
-    #[arg(long, value_name = "PERCENT", value_parser = percent, requires = "measured")]
-    pub(crate) fail_under: Option<f64>,
-    /// The largest number of mutants for each engine
-    #[arg(long, value_name = "N", default_value_t = 500, requires = "mutants")]
-    pub(crate) most: usize,
-}
-
-/// A share of 0 to 100 percent.
-fn percent(text: &str) -> Result<f64, String> {
-    match text.trim_end_matches('%').parse::<f64>() {
-        Ok(share) if (0.0..=100.0).contains(&share) => Ok(share),
-        _ => Err("a percentage from 0 to 100".to_owned()),
-    }
-}
-
 /// Shows the differences between the project and its targets; exits 2 if there are any
 #[derive(Debug, ClapArgs)]
 #[command(after_help = "Examples:\n  shardwright diff\n  shardwright diff --target local --format json")]
@@ -437,41 +418,6 @@ pub(crate) struct Apply {
     /// Finishes a run that was cut off, exactly as it was planned
     #[arg(long, value_name = "RUN", conflicts_with_all = ["plan", "targets", "take_over", "allow", "expect_effects", "staged"])]
     pub(crate) resume: Option<String>,
-}
-
-/// Prints the JSON Schema of the project's files
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  shardwright schema topology > topology.v1.json")]
-pub(crate) struct Schema {
-    /// The kind of file
-    #[arg(value_enum, default_value_t)]
-    pub(crate) document: Document,
-}
-
-/// A kind of file with a published schema.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub(crate) enum Document {
-    /// topology/**/*.yaml
-    #[default]
-    Topology,
-    /// shardwright.yaml
-    Project,
-    /// tests/**/*.yaml
-    Tests,
-    /// env/*.yaml
-    Environment,
-}
-
-/// Runs the language server, for editors
-///
-/// Speaks the Language Server Protocol on standard input and output: problems as you type, completion, hover with the
-/// compiled rules, go to definition, references, rename. docs/editors.md explains how to set up an editor.
-#[derive(Debug, ClapArgs)]
-#[command(after_help = "Examples:\n  shardwright lsp\n  shardwright -C routing lsp --var region=eu-west")]
-pub(crate) struct Lsp {
-    /// What some editors add; standard input and output are used anyway
-    #[arg(long, hide = true)]
-    pub(crate) stdio: bool,
 }
 
 /// The digest of `--expect-effects`, or enough of it.

@@ -3,6 +3,7 @@
 mod apply;
 mod bench;
 mod compile;
+mod completions;
 mod demo;
 mod diff;
 mod drift;
@@ -32,7 +33,7 @@ mod test;
 mod traffic;
 mod validate;
 
-use crate::args::{Args, Command};
+use crate::args::{Args, Command, Format};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ui::Ui;
@@ -40,6 +41,12 @@ use crate::ui::Ui;
 /// Runs the command.
 pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
     let global = &args.global;
+    if let Some(name) = args.command.without_result()
+        && global.format != Format::Human
+    {
+        let message = format!("{name} has no result that --format could be about");
+        return Err(CommandError::usage(message).hint("omit --format"));
+    }
     match &args.command {
         Command::Demo(args) => demo::run(args, ui),
         Command::Init(args) => init::run(args, global, ui),
@@ -60,7 +67,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Diff(args) => diff::run(args, global, ui),
         Command::Drift(args) => drift::run(args, global, ui),
         Command::Plan(args) => plan::run(args, global, ui),
-        Command::Show(args) => show::run(args, ui),
+        Command::Show(args) => show::run(args, global, ui),
         Command::Apply(args) => apply::run(args, global, ui),
         Command::Rollback(args) => rollback::run(args, global, ui),
         Command::Status(args) => status::run(args, global, ui),
@@ -71,6 +78,7 @@ pub(crate) fn run(args: &Args, ui: &Ui) -> Result<Exit, CommandError> {
         Command::Proxy(args) => proxy::run(args, global, ui),
         Command::Refuse(args) => refuse::run(args, global, ui),
         Command::Schema(args) => schema::run(args, ui),
+        Command::Completions(args) => completions::run(args, ui),
         Command::Lsp(_) => lsp::run(global),
     }
 }

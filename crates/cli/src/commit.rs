@@ -28,6 +28,13 @@ pub(crate) fn head(directory: &Path) -> Option<Commit> {
     })
 }
 
+/// Where a directory is in its repository, such as `proxies/shop`; `None`: it is the root, there is no repository, or no git.
+pub(crate) fn place(directory: &Path) -> Option<String> {
+    let prefix = git(directory, &["rev-parse", "--show-prefix"])?;
+    let place = prefix.trim_end_matches('/');
+    (!place.is_empty()).then(|| place.to_owned())
+}
+
 /// What a command of git prints; `None`: it failed.
 fn git(directory: &Path, arguments: &[&str]) -> Option<String> {
     let output = Command::new("git")

@@ -2,6 +2,8 @@
 
 use std::process::ExitCode;
 
+use shardwright_diagnostics::Ending;
+
 /// How a command ended. The order of the variants is the order of precedence where several apply: the first listed
 /// wins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -14,6 +16,8 @@ pub(crate) enum Exit {
     Failed,
     /// Live state moved, rows staged by others, lease held.
     Stale,
+    /// The lock file is not what compiling the project writes.
+    OldLock,
     /// Refused by policy: error of the plan, threshold, protected object, missing approval.
     Refused,
     /// A proof was requested, and the claim is neither proved nor refuted.
@@ -34,7 +38,7 @@ pub(crate) enum Exit {
 
 impl Exit {
     /// Every exit with its code and meaning, as `--help` and `docs/cli-output.md` show them.
-    pub(crate) const TABLE: [(Exit, u8, &'static str); 12] = [
+    pub(crate) const TABLE: [(Exit, u8, &'static str); 13] = [
         (Exit::Done, 0, "done; nothing found; no changes"),
         (
             Exit::Failed,
@@ -72,6 +76,11 @@ impl Exit {
             "apply failed and state is mixed: the run id is printed",
         ),
         (Exit::Undecided, 8, "undecided where a proof was asked for"),
+        (
+            Exit::OldLock,
+            9,
+            "the lock file is not up to date: compile --check, compile --locked, plan --locked, refuse",
+        ),
         (Exit::Usage, 64, "bad command line"),
         (Exit::BadDocument, 65, "bad input document"),
         (Exit::BadProject, 78, "bad project file"),
@@ -87,11 +96,28 @@ impl Exit {
 
     /// The code that the process ends with.
     pub(crate) fn code(self) -> u8 {
-        let (_, code, _) = Self::TABLE
+        self.row().1
+    }
+
+    /// What the code means.
+    fn meaning(self) -> &'static str {
+        self.row().2
+    }
+
+    /// What reports say of it.
+    pub(crate) fn ending(self) -> Ending {
+        Ending {
+            code: self.code(),
+            meaning: self.meaning(),
+            is_about_findings: self == Self::Findings,
+        }
+    }
+
+    fn row(self) -> (Self, u8, &'static str) {
+        Self::TABLE
             .into_iter()
             .find(|(exit, _, _)| *exit == self)
-            .expect("every exit stands in the table");
-        code
+            .expect("every exit stands in the table")
     }
 }
 

@@ -311,15 +311,18 @@ pub(crate) fn plan(
     let mut away = reached.unusable.clone();
     let observing = Observing::begin(std::mem::take(live));
     let mut builds: Vec<(EngineId, Built, Analysed)> = Vec::new();
+    let mut written = opened.lock().clone();
     for engine in engines {
         if !builds.iter().any(|(built, ..)| *built == engine) {
-            let built = opened.build(engine, ui)?;
-            if lock != LockUse::Ignore {
-                opened.keep_lock(&built.compiled.lock, lock == LockUse::Check)?;
-            }
+            let built = opened.build_beside(&written, engine, ui)?;
+            written = built.compiled.lock.clone();
             let analysed = Analysed::begin(&built.configuration, &opened.project.file);
             builds.push((engine, built, analysed));
         }
+    }
+    // Once for all engines: the lock of one alone would drop what the others have got.
+    if lock != LockUse::Ignore {
+        opened.keep_lock(&written, lock == LockUse::Check)?;
     }
     let (targets, observations) = observing.end();
     *live = targets;

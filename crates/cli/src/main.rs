@@ -33,7 +33,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{CommandFactory, FromArgMatches};
 
-use crate::args::{Args, ReportFile};
+use crate::args::{Args, ReportFile, UncheckedWords};
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::ui::Ui;
@@ -43,24 +43,30 @@ use crate::ui::Ui;
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 fn main() -> ExitCode {
-    let parsed = Args::command().try_get_matches().and_then(|matches| {
+    let words = UncheckedWords::of(std::env::args_os().skip(1));
+    let command = Args::command().color(words.color_choice());
+    let parsed = command.try_get_matches().and_then(|matches| {
         let name = matches.subcommand_name().unwrap_or_default().to_owned();
         Ok((Args::from_arg_matches(&matches)?, name))
     });
     let (args, name) = match parsed {
         Ok(parsed) => parsed,
-        Err(error) => return usage(with_tip(error)),
+        Err(error) => return usage(&with_tip(error), &words).into(),
     };
     let ui = Ui::new(&args.global);
     let exit = match commands::run(&args, &ui) {
         Ok(exit) => exit,
         Err(error) => failed(&error, &ui),
     };
-    match ui.finish(&name) {
+    finish(&ui, &name, exit).into()
+}
+
+/// Writes what is left to write at the end of a run; its exit.
+fn finish(ui: &Ui, name: &str, exit: Exit) -> Exit {
+    match ui.finish(name, exit) {
         Ok(()) => exit,
-        Err(error) => exit.min(failed(&error, &ui)),
+        Err(error) => exit.min(failed(&error, ui)),
     }
-    .into()
 }
 
 /// Reports a failure; its exit.
@@ -96,19 +102,23 @@ fn with_tip(mut error: clap::Error) -> clap::Error {
     error
 }
 
-/// Help and version are results; every other error of the parser is a bad command line.
-fn usage(error: clap::Error) -> ExitCode {
-    let answer = matches!(
-        error.kind(),
-        ErrorKind::DisplayHelp
-            | ErrorKind::DisplayVersion
-            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
-    );
-    // Nobody reads a closed stream.
-    let _ = error.print();
-    if answer && error.kind() != ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand {
-        Exit::Done.into()
-    } else {
-        Exit::Usage.into()
+/// Help and version are results; every other error of the parser is a bad command line, which reports and `--format json` say
+/// too.
+fn usage(error: &clap::Error, words: &UncheckedWords) -> Exit {
+    let printed = error.print();
+    match error.kind() {
+        ErrorKind::DisplayHelp | ErrorKind::DisplayVersion => {
+            return match printed.map_err(CommandError::output) {
+                Ok(()) => Exit::Done,
+                Err(error) => failed(&error, &Ui::new(&words.global())),
+            };
+        }
+        // Nobody reads a closed standard error.
+        _ => drop(printed),
     }
+    let ui = Ui::new(&words.global());
+    let text = error.render().to_string();
+    let first = text.lines().next().unwrap_or_default();
+    ui.failed(first.trim_start_matches("error: "));
+    finish(&ui, &words.command(), Exit::Usage)
 }

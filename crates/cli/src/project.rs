@@ -102,6 +102,7 @@ fn open_with(
     let Some(project) = loaded.project else {
         report(&loaded.problems, &loaded.sources)?;
         return Err(CommandError::shown(match loaded.fault {
+            Some(Fault::Options) => Exit::Usage,
             Some(Fault::ProjectFile) => Exit::BadProject,
             Some(Fault::Document) | None => Exit::BadDocument,
         }));
@@ -191,7 +192,7 @@ fn show_at_least(least: Severity, problems: &Problems, sources: &Sources, ui: &U
     let counts_notes = least == Severity::Info && !ui.shows_notes();
     let notes = counts_notes.then(|| number_of_notes(&new)).flatten();
     let shown = new.at_least(if counts_notes { Severity::Warning } else { least });
-    let text = render::text::render(&shown, sources, ui.color_err());
+    let text = render::text::render(&shown, sources, ui.style_err());
     if !text.is_empty() {
         ui.message(&text);
     }
@@ -242,6 +243,12 @@ impl Opened {
         self.build_and_show(engine, Severity::Warning, ui)
     }
 
+    /// Compiles for one engine beside others, whose lock this is; errors are shown and end the command, warnings are shown.
+    pub(crate) fn build_beside(&self, lock: &Lock, engine: EngineId, ui: &Ui) -> Result<Built, CommandError> {
+        let built = self.build_on(lock, engine, &shardwright_compiler::Options::default());
+        self.shown(engine, Severity::Warning, built, ui)
+    }
+
     /// Compiles for one engine, for a command that answers a question; errors are shown and end it.
     pub(crate) fn build_to_ask(&self, engine: EngineId, ui: &Ui) -> Result<Built, CommandError> {
         self.build_and_show(engine, Severity::Error, ui)
@@ -287,7 +294,11 @@ impl Opened {
     }
 
     fn build_as(&self, engine: EngineId, options: &shardwright_compiler::Options) -> Built {
-        let mut compiled = shardwright_compiler::compile(&self.project, engine, &self.lock, options);
+        self.build_on(&self.lock, engine, options)
+    }
+
+    fn build_on(&self, lock: &Lock, engine: EngineId, options: &shardwright_compiler::Options) -> Built {
+        let mut compiled = shardwright_compiler::compile(&self.project, engine, lock, options);
         ownership::remember(&self.project.file, &compiled.configuration, &mut compiled.lock);
         let configuration = Arc::clone(&compiled.configuration);
         Built {
@@ -414,6 +425,23 @@ impl Opened {
         self.project.origins.instance(self.find(address.as_str())?)
     }
 
+    /// The lock of every engine of the project, of which one has been compiled for: each builds on the lock of the former.
+    /// Errors of an engine are shown and end the command, its warnings are shown.
+    pub(crate) fn lock_of_all(
+        &self,
+        built: &Built,
+        options: &shardwright_compiler::Options,
+        ui: &Ui,
+    ) -> Result<Lock, CommandError> {
+        let first = built.configuration.engine;
+        let mut lock = built.compiled.lock.clone();
+        for engine in self.engines().filter(|engine| *engine != first) {
+            let other = self.build_on(&lock, engine, options);
+            lock = self.shown(engine, Severity::Warning, other, ui)?.compiled.lock;
+        }
+        Ok(lock)
+    }
+
     /// Writes the lock file when compiling changed it; with `locked`, refuses instead.
     pub(crate) fn keep_lock(&self, lock: &Lock, locked: bool) -> Result<(), CommandError> {
         if *lock == self.lock {
@@ -422,7 +450,7 @@ impl Opened {
         let file = lock_file(self.environment.as_deref());
         if locked {
             return Err(
-                CommandError::new(Exit::Changes, format!("{file} is not up to date"))
+                CommandError::new(Exit::OldLock, format!("{file} is not up to date"))
                     .hint("run shardwright compile, and commit the file"),
             );
         }
@@ -445,11 +473,6 @@ impl Opened {
     /// The lock as it is on disk.
     pub(crate) fn lock(&self) -> &Lock {
         &self.lock
-    }
-
-    /// Whether compiling left the lock as it is on disk.
-    pub(crate) fn lock_is_current(&self, lock: &Lock) -> bool {
-        *lock == self.lock
     }
 }
 

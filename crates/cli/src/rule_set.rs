@@ -30,7 +30,9 @@ const ENGINE_OF_FILES: EngineId = EngineId::Proxysql27;
 pub(crate) enum Reference {
     /// Statements, a configuration file, or a configuration as JSON.
     File(String),
-    /// A project's directory.
+    /// The project of -C.
+    Own,
+    /// The directory of a project, seen from where the program was started.
     Project(String),
     /// The project of -C as a revision has it.
     Revision(String),
@@ -43,7 +45,7 @@ pub(crate) enum Reference {
 }
 
 impl Reference {
-    /// Reads `git:REV`, `env:NAME`, `plan:FILE`, `live`, `live:TARGET`, or a path.
+    /// Reads `git:REV`, `env:NAME`, `plan:FILE`, `live`, `live:TARGET`, `.`, or a path.
     pub(crate) fn parse(text: &str) -> Self {
         match text.split_once(':') {
             Some(("git", revision)) => return Self::Revision(revision.to_owned()),
@@ -54,6 +56,7 @@ impl Reference {
         }
         match text {
             "live" => Self::Live(None),
+            "." => Self::Own,
             path if Path::new(path).is_dir() => Self::Project(path.to_owned()),
             path => Self::File(path.to_owned()),
         }
@@ -204,6 +207,11 @@ pub(crate) fn open(
             let file = rule_file(&path, engine.unwrap_or(ENGINE_OF_FILES))?;
             project::show_serious(&file.problems, &file.sources, ui);
             file.into_rule_set(name)
+        }
+        Reference::Own => {
+            let opened = project::open(global, ui)?;
+            let engine = engine.map_or_else(|| opened.engine(None), Ok)?;
+            built(name, opened, engine, ui)
         }
         Reference::Project(directory) => {
             let opened = project::open(&in_directory(Path::new(&directory)), ui)?;
@@ -411,7 +419,8 @@ mod tests {
             ("live", Reference::Live(None)),
             ("live:px-a1", Reference::Live(Some("px-a1".into()))),
             ("rules.sql", Reference::File("rules.sql".into())),
-            (".", Reference::Project(".".into())),
+            (".", Reference::Own),
+            ("..", Reference::Project("..".into())),
         ] {
             assert_eq!(Reference::parse(text), expected, "{text}");
         }

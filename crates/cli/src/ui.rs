@@ -1,15 +1,17 @@
 //! Where output goes: data to standard output, everything else to standard error.
 
 use std::borrow::Cow;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::io::{self, IsTerminal, Write};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
+use shardwright_diagnostics::render::text::Style;
 use shardwright_diagnostics::{Case, Decided, Problems, Report, Sources, render};
 
 use crate::args::{Annotate, Color, Format, Global, ReportFile};
 use crate::error::CommandError;
+use crate::exit::Exit;
 use crate::reports;
 
 /// All output of a command.
@@ -17,6 +19,8 @@ pub(crate) struct Ui {
     format: Format,
     color_out: bool,
     color_err: bool,
+    /// The terminal draws letters only (`TERM=dumb`).
+    is_dumb: bool,
     quiet: bool,
     verbose: bool,
     notes: bool,
@@ -26,6 +30,8 @@ pub(crate) struct Ui {
     reports: Vec<ReportFile>,
     /// What was found and reported so far.
     found: RefCell<Reported>,
+    /// Something was written to standard output.
+    has_result: Cell<bool>,
 }
 
 #[derive(Default)]
@@ -46,6 +52,7 @@ impl Ui {
             format: global.format,
             color_out: decide(io::stdout().is_terminal()),
             color_err: decide(io::stderr().is_terminal()),
+            is_dumb: std::env::var_os("TERM").is_some_and(|terminal| terminal == "dumb"),
             quiet: global.quiet,
             verbose: global.verbose,
             notes: global.notes || global.verbose,
@@ -53,6 +60,7 @@ impl Ui {
             annotate: global.annotate,
             reports: global.reports.clone(),
             found: RefCell::default(),
+            has_result: Cell::new(false),
         }
     }
 
@@ -60,7 +68,7 @@ impl Ui {
     pub(crate) fn found(&self, problems: &Problems, sources: &Sources) -> Problems {
         let mut found = self.found.borrow_mut();
         let new = found.problems.append_new(problems);
-        if self.annotate.is_some() || !self.reports.is_empty() {
+        if self.annotate.is_some() || !self.reports.is_empty() || self.format == Format::Json {
             found.report.append(Report::new(&new, sources, &self.directory));
         }
         new
@@ -94,6 +102,23 @@ impl Ui {
         render::json::write(&report)
     }
 
+    /// What was found as JSON, with the fields of a command's own result.
+    pub(crate) fn found_with(
+        &self,
+        problems: &Problems,
+        sources: &Sources,
+        fields: serde_json::Value,
+    ) -> Result<(), CommandError> {
+        self.found(problems, sources);
+        let rendered = render::json::render(problems, sources);
+        let mut answer: serde_json::Value = serde_json::from_str(&rendered)
+            .map_err(|error| CommandError::internal(format!("cannot read back the findings: {error}")))?;
+        if let (Some(answer), serde_json::Value::Object(fields)) = (answer.as_object_mut(), fields) {
+            answer.extend(fields);
+        }
+        self.json(&answer)
+    }
+
     /// Takes a test into the reports of the run.
     pub(crate) fn tested(&self, case: impl FnOnce() -> Case) {
         if !self.reports.is_empty() {
@@ -110,8 +135,10 @@ impl Ui {
             .get_or_insert_with(|| why.to_owned());
     }
 
-    /// Writes the reports of the run; nothing is found after it.
-    pub(crate) fn finish(&self, command: &str) -> Result<(), CommandError> {
+    /// Writes the reports of the run, and with `--format json` the document of a command that has no result of its own; nothing
+    /// is found after it.
+    pub(crate) fn finish(&self, command: &str, exit: Exit) -> Result<(), CommandError> {
+        self.found.borrow_mut().report.ending = Some(exit.ending());
         let found = self.found.borrow();
         if self.annotate == Some(Annotate::Github) {
             let annotations = render::github::write(&found.report);
@@ -119,7 +146,11 @@ impl Ui {
                 self.message(&annotations);
             }
         }
-        reports::write(&self.reports, &found.report, command)
+        let written = reports::write(&self.reports, &found.report, command);
+        if self.format == Format::Json && !self.has_result.get() {
+            self.data(&render::json::write(&found.report))?;
+        }
+        written
     }
 
     pub(crate) fn format(&self) -> Format {
@@ -130,8 +161,21 @@ impl Ui {
         self.color_out
     }
 
-    pub(crate) fn color_err(&self) -> bool {
-        self.color_err
+    /// How problems are drawn on standard output.
+    pub(crate) fn style_out(&self) -> Style {
+        self.style(self.color_out)
+    }
+
+    /// How problems are drawn on standard error.
+    pub(crate) fn style_err(&self) -> Style {
+        self.style(self.color_err)
+    }
+
+    fn style(&self, colour: bool) -> Style {
+        Style {
+            colour,
+            has_plain_frames: self.is_dumb,
+        }
     }
 
     /// Whether standard error is a person's terminal, so that progress may be drawn on it.
@@ -141,6 +185,7 @@ impl Ui {
 
     /// Writes data as it is.
     pub(crate) fn data(&self, text: &str) -> Result<(), CommandError> {
+        self.has_result.set(true);
         let mut out = io::stdout().lock();
         match out.write_all(text.as_bytes()).and_then(|()| out.flush()) {
             // Whoever reads has enough, as `head` does.
@@ -154,6 +199,7 @@ impl Ui {
         &self,
         write: impl FnOnce(&mut dyn Write) -> io::Result<T>,
     ) -> Result<T, CommandError> {
+        self.has_result.set(true);
         let mut out = io::BufWriter::new(io::stdout().lock());
         let result = write(&mut out);
         result
@@ -169,6 +215,14 @@ impl Ui {
         self.data(&text)
     }
 
+    /// Writes a result that is a text whatever the format, such as SQL or HTML; with `--format json` inside a document.
+    pub(crate) fn text(&self, text: &str) -> Result<(), CommandError> {
+        if self.format == Format::Json {
+            return self.json(&serde_json::json!({ "text": text }));
+        }
+        self.data(text)
+    }
+
     /// Writes problems as a Markdown document.
     pub(crate) fn markdown(&self, problems: &Problems, sources: &Sources) -> Result<(), CommandError> {
         self.data(&render::markdown::write(&Report::new(
@@ -176,6 +230,11 @@ impl Ui {
             sources,
             &self.directory,
         )))
+    }
+
+    /// Says that the command writes to standard output as it goes on, in a form of its own, such as one event a line.
+    pub(crate) fn streams(&self) {
+        self.has_result.set(true);
     }
 
     /// How far long work is, as `bundled: mutant 3 of 500`, on a person's terminal; hidden elsewhere.

@@ -17,7 +17,7 @@ mod suggest;
 pub use code::{Code, CodeDoc};
 pub use diagnostic::{Applicability, Diagnostic, Edit, Fix, Label, Note, NoteKind, Proof, Witness};
 pub use problems::{Counts, MAX_KEPT, Problems};
-pub use render::{Case, CaseOutcome, Decided, Finding, Location, PlacedFix, Report, Tool, Undecided};
+pub use render::{Case, CaseOutcome, Decided, Ending, Finding, Location, PlacedFix, Report, Tool, Undecided};
 pub use secret_places::without_secrets;
 pub use shardwright_vocabulary::Severity;
 pub use shortened::shortened;

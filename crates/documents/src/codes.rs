@@ -10,4 +10,5 @@ shardwright_diagnostics::codes! {
     NOT_IN_LANGUAGE = "SW106": "a YAML feature that the language does not have";
     UNKNOWN_ALIAS = "SW107": "an alias without its anchor";
     NOT_FORMATTED = "SW108": "a file cannot be formatted";
+    OTHER_FORM = "SW109": "a file is not in the form of `fmt`";
 }

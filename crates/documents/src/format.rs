@@ -12,7 +12,7 @@ mod tree;
 
 use shardwright_diagnostics::{Diagnostic, Problems, Sources, Span};
 
-use crate::codes::NOT_FORMATTED;
+use crate::codes::{NOT_FORMATTED, OTHER_FORM};
 use crate::{Document, Node, Value, read};
 
 /// Columns that lists of plain values are filled to.
@@ -45,6 +45,19 @@ pub fn format(sources: &mut Sources, path: &str, bytes: &[u8]) -> (Option<String
         );
     }
     (formatted, problems)
+}
+
+/// The problem of a file that is not in its form, at the first line that differs from `formatted`, which [`format`] gave.
+#[must_use]
+pub fn other_form(sources: &mut Sources, path: &str, text: &str, formatted: &str) -> Diagnostic {
+    let file = sources.add(path, text);
+    let is_same = |(before, after): &(&str, &str)| before == after;
+    let lines = text.split_inclusive('\n').zip(formatted.split_inclusive('\n'));
+    let same: usize = lines.take_while(is_same).map(|(line, _)| line.len()).sum();
+    let at = u32::try_from(same.min(text.len())).unwrap_or(0);
+    Diagnostic::error(OTHER_FORM, format!("`{path}` is not in the form of `fmt`"))
+        .at(Span::new(file, at, at), "differs from here on")
+        .help("shardwright fmt writes it")
 }
 
 /// Line ends of one kind and no byte order mark.

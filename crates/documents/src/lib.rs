@@ -21,7 +21,7 @@ mod spelling;
 
 pub use codes::CODES;
 pub use document::{Comment, Document, Placement};
-pub use format::{WIDTH, format};
+pub use format::{WIDTH, format, other_form};
 pub use inside::part_of_text;
 pub use json::to_json;
 pub use limits::{MAX_ALIASED_BYTES, MAX_ALIASED_NODES, MAX_DEPTH, MAX_FILE_BYTES, MAX_VALUES};

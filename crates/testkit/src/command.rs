@@ -50,7 +50,7 @@ impl CommandEnvironment {
             ("PATH", "/usr/bin:/bin"),
             ("LC_ALL", "C.UTF-8"),
             ("TZ", "UTC"),
-            ("TERM", "dumb"),
+            ("TERM", "xterm"),
             ("COLUMNS", "110"),
             ("NO_COLOR", "1"),
             ("SHARDWRIGHT_ADMIN_PASSWORD", ADMIN_PASSWORD),

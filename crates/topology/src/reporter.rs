@@ -22,6 +22,7 @@ pub(crate) struct Reporter {
     data_files: FxHashSet<FileId>,
     templates_of_data: FxHashSet<Span>,
     error_in_project_file: bool,
+    error_in_options: bool,
     project_file: Option<FileId>,
 }
 
@@ -47,6 +48,17 @@ impl Reporter {
         if self.templates_of_data.len() < MAX_REPORTED {
             self.templates_of_data.insert(span);
         }
+    }
+
+    /// Adds an error of what was asked for besides the files.
+    pub(crate) fn push_of_options(&mut self, diagnostic: Diagnostic) {
+        self.error_in_options = true;
+        self.push(diagnostic);
+    }
+
+    /// Whether something is wrong with what was asked for besides the files.
+    pub(crate) fn faults_options(&self) -> bool {
+        self.error_in_options
     }
 
     /// Adds a problem of a later stage, unless its place is known to be wrong.

@@ -53,7 +53,7 @@ pub(crate) fn run(args: &Apply, global: &Global, ui: &Ui) -> Result<Exit, Comman
     };
     let mut live = reached.targets;
     if args.plan.is_none() && ui.format() != Format::Json {
-        plan::present(&plan, Some(&opened), &allowed, ui)?;
+        plan::present(&plan, Some(&opened), &opened.directory, &allowed, ui)?;
     }
     if !plan.moves.is_empty() {
         let message = format!("{}; nothing was changed", shardwright_plan::cannot_move(&plan));

@@ -1,4 +1,4 @@
-//! `compile`: rules and hostgroups, as SQL, JSON or a tree, and figures about them.
+//! `compile`: rules and hostgroups, as SQL, JSON or a tree, and figures about them. The lock is about every engine of the project.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -15,6 +15,7 @@ use crate::project::{self, Built, Opened};
 use crate::ui::{Ui, counted};
 
 pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    check_outputs(args, ui)?;
     let opened = project::open(global, ui)?;
     project::show(&opened.problems, &opened.sources, ui);
     let options = Options {
@@ -23,33 +24,55 @@ pub(crate) fn run(args: &Compile, global: &Global, ui: &Ui) -> Result<Exit, Comm
         ..Options::default()
     };
     let built = opened.build_with(opened.engine(args.engine.as_deref())?, &options, ui)?;
+    let lock = if args.engine.is_some() {
+        built.compiled.lock.clone()
+    } else {
+        opened.lock_of_all(&built, &options, ui)?
+    };
     let text = match args.emit {
         Some(emit) => Some(emitted(&opened, &built, emit)?),
         None => None,
     };
     if args.check {
-        let stale = !opened.lock_is_current(&built.compiled.lock) || !is_current(args, text.as_deref())?;
-        ui.status(if stale {
-            "not up to date: run shardwright compile"
-        } else {
-            "up to date"
-        });
-        return Ok(if stale { Exit::Changes } else { Exit::Done });
+        opened.keep_lock(&lock, true)?;
+        check_output(args, text.as_deref())?;
+        ui.status("up to date");
+        return Ok(Exit::Done);
     }
-    opened.keep_lock(&built.compiled.lock, args.locked)?;
-    match (text, &args.output) {
-        (Some(text), Some(path)) => replace_file(path, text.as_bytes())?,
-        (Some(text), None) => ui.data(&text)?,
-        (None, Some(_)) => {
-            return Err(CommandError::usage("-o needs --emit").hint("write --emit sql, cnf, json or tree"));
+    opened.keep_lock(&lock, args.locked)?;
+    let is_result_left = match (text, &args.output) {
+        (Some(text), Some(path)) => {
+            replace_file(path, text.as_bytes())?;
+            true
         }
-        (None, None) if args.stats => {}
-        (None, None) => ui.status(&summary(&built.compiled.stats)),
-    }
-    if args.stats {
+        (Some(text), None) if args.emit == Some(Emit::Json) => ui.data(&text).map(|()| false)?,
+        (Some(text), None) => ui.text(&text).map(|()| false)?,
+        (None, _) => {
+            if !args.stats {
+                ui.status(&summary(&built.compiled.stats));
+            }
+            true
+        }
+    };
+    if args.stats || (is_result_left && ui.format() == Format::Json) {
         stats(&built.compiled.stats, ui)?;
     }
     Ok(Exit::Done)
+}
+
+/// Refuses outputs that do not go together, before anything is written.
+fn check_outputs(args: &Compile, ui: &Ui) -> Result<(), CommandError> {
+    if args.output.is_some() && args.emit.is_none() {
+        return Err(CommandError::usage("-o needs --emit").hint("write --emit sql, cnf, json or tree"));
+    }
+    let two_results = args.stats && args.emit.is_some() && args.output.is_none();
+    if two_results && ui.format() == Format::Json {
+        return Err(CommandError::usage(
+            "--emit and --stats are two results, and --format json prints one document",
+        )
+        .hint("write one of them to a file: --emit sql -o FILE"));
+    }
+    Ok(())
 }
 
 /// Reads a file of `--traffic`; every line that cannot be read is reported.
@@ -85,15 +108,21 @@ fn not_emitted(error: EmitError) -> CommandError {
     }
 }
 
-fn is_current(args: &Compile, text: Option<&str>) -> Result<bool, CommandError> {
+/// The file of `-o` holds what would be written.
+fn check_output(args: &Compile, text: Option<&str>) -> Result<(), CommandError> {
     let (Some(path), Some(text)) = (&args.output, text) else {
-        return Ok(true);
+        return Ok(());
     };
-    match std::fs::read_to_string(path) {
-        Ok(found) => Ok(found == text),
-        Err(error) if error.kind() == std::io::ErrorKind::NotFound => Ok(false),
-        Err(error) => Err(unreadable(path, &error)),
+    let is_current = match std::fs::read(path) {
+        Ok(found) => found == text.as_bytes(),
+        Err(error) if error.kind() == std::io::ErrorKind::NotFound => false,
+        Err(error) => return Err(unreadable(path, &error)),
+    };
+    if is_current {
+        return Ok(());
     }
+    let message = format!("{} is not up to date", path.display());
+    Err(CommandError::new(Exit::Changes, message).hint("run the same command without --check"))
 }
 
 fn summary(stats: &Stats) -> String {

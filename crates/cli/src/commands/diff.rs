@@ -20,7 +20,7 @@ pub(crate) fn run(args: &Diff, global: &Global, ui: &Ui) -> Result<Exit, Command
     };
     // Later steps are not a difference of the running configuration.
     let plan = meaning::plan(&opened, &mut reached, ui, making)?.with_moves(Vec::new());
-    plan::present(&plan, Some(&opened), &[], ui)?;
+    plan::present(&plan, Some(&opened), &opened.directory, &[], ui)?;
     // Of a target that cannot be read nobody knows what differs, whatever an apply does with it.
     if let Some(names) = plan::not_compared(&plan) {
         let message = format!("{names} cannot be read, and was not compared");

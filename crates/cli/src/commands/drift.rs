@@ -25,6 +25,7 @@ pub(crate) fn run(args: &args::Drift, global: &Global, ui: &Ui) -> Result<Exit, 
     match &args.seen {
         None => report::print(&seen, &fleet, ui)?,
         Some(path) => {
+            ui.streams();
             let mut events = Events::read(path)?;
             events.print(&seen, ui)?;
             events.write(path)?;
@@ -35,6 +36,7 @@ pub(crate) fn run(args: &args::Drift, global: &Global, ui: &Ui) -> Result<Exit, 
 
 /// Looks again and again until a signal comes; what there is then decides the exit code.
 fn watch(args: &args::Drift, global: &Global, ui: &Ui) -> Result<Exit, CommandError> {
+    ui.streams();
     let signals = Signals::install()?;
     let mut fleet = Fleet::open(&args.selection, global, ui)?;
     let mut events = match &args.seen {

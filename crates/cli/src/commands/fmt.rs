@@ -5,7 +5,7 @@ use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
 use shardwright_diagnostics::{Problems, Sources, without_secrets};
-use shardwright_documents::MAX_FILE_BYTES;
+use shardwright_documents::{MAX_FILE_BYTES, other_form};
 use similar::TextDiff;
 
 use crate::args::{Fmt, Format, Global};
@@ -51,12 +51,14 @@ pub(crate) fn run(args: &Fmt, global: &Global, ui: &Ui) -> Result<Exit, CommandE
         }
     }
     project::show(&formatter.problems, &formatter.sources, ui);
-    if !args.check && !args.diff {
+    if args.check {
+        report_forms(&changes, ui);
+    } else if !args.diff {
         for change in &changes {
             replace_file(&change.path, change.after.as_bytes())?;
         }
     }
-    report(&changes, files.len(), args, ui)?;
+    report(&changes, files.len(), &formatter, args, ui)?;
     Ok(formatter.exit(args.check && !changes.is_empty()))
 }
 
@@ -83,6 +85,21 @@ impl Formatter {
     }
 }
 
+/// Takes files that are not in their form into the reports of the run. The terminal lists them.
+fn report_forms(changes: &[Change], ui: &Ui) {
+    let mut sources = Sources::new();
+    let mut problems = Problems::new();
+    for change in changes {
+        problems.push(other_form(
+            &mut sources,
+            &change.name,
+            &change.before,
+            &change.after,
+        ));
+    }
+    ui.found(&problems, &sources);
+}
+
 /// Standard input to standard output; text that cannot be formatted is printed unchanged, for editors that use it as a filter.
 fn standard_input(args: &Fmt, ui: &Ui) -> Result<Exit, CommandError> {
     if args.paths.len() > 1 {
@@ -100,18 +117,34 @@ fn standard_input(args: &Fmt, ui: &Ui) -> Result<Exit, CommandError> {
     let before = String::from_utf8_lossy(&bytes).into_owned();
     let after = after.unwrap_or_else(|| before.clone());
     let changed = after != before;
+    if args.check && changed {
+        let change = Change {
+            name: "standard input".to_owned(),
+            path: PathBuf::new(),
+            before: before.clone(),
+            after: after.clone(),
+        };
+        report_forms(&[change], ui);
+    }
     if args.diff {
-        ui.data(&diff("standard input", &before, &after))?;
+        ui.text(&diff("standard input", &before, &after))?;
     } else if !args.check {
-        ui.data(&after)?;
+        ui.text(&after)?;
     }
     Ok(formatter.exit(args.check && changed))
 }
 
-fn report(changes: &[Change], files: usize, args: &Fmt, ui: &Ui) -> Result<(), CommandError> {
+fn report(
+    changes: &[Change],
+    files: usize,
+    formatter: &Formatter,
+    args: &Fmt,
+    ui: &Ui,
+) -> Result<(), CommandError> {
     if ui.format() == Format::Json {
         let changed: Vec<&str> = changes.iter().map(|change| change.name.as_str()).collect();
-        return ui.json(&serde_json::json!({"changed": changed, "files": files}));
+        let fields = serde_json::json!({"changed": changed, "files": files});
+        return ui.found_with(&formatter.problems, &formatter.sources, fields);
     }
     if args.diff {
         let diffs: String = changes

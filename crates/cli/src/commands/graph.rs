@@ -18,8 +18,8 @@ pub(crate) fn run(args: &Graph, global: &Global, ui: &Ui) -> Result<Exit, Comman
             ui.data(&format!("```mermaid\n{}```\n", picture::mermaid(&picture)))?;
         }
         (GraphForm::Tree, Format::Human) => ui.data(&picture::tree(&picture))?,
-        (GraphForm::Dot, _) => ui.data(&picture::dot(&picture))?,
-        (GraphForm::Mermaid, _) => ui.data(&picture::mermaid(&picture))?,
+        (GraphForm::Dot, _) => ui.text(&picture::dot(&picture))?,
+        (GraphForm::Mermaid, _) => ui.text(&picture::mermaid(&picture))?,
     }
     Ok(Exit::Done)
 }

@@ -357,7 +357,7 @@ fn report(problems: &Problems, sources: &Sources, engines: &str, ui: &Ui) -> Res
     match ui.format() {
         Format::Human => {
             let new = ui.found(problems, sources);
-            ui.data(&render::text::render(&new, sources, ui.color_out()))?;
+            ui.data(&render::text::render(&new, sources, ui.style_out()))?;
         }
         Format::Json | Format::Markdown => return project::report(problems, sources, ui),
     }

@@ -20,7 +20,7 @@ pub(crate) fn run(args: &args::Lock, global: &Global, ui: &Ui) -> Result<Exit, C
         (LockWhat::Show(_), holder) => show(holder.as_ref(), ui),
         (LockWhat::Break(_), None) => {
             ui.status("nobody holds the lock; nothing was changed");
-            Ok(Exit::Done)
+            broken(None, ui)
         }
         (LockWhat::Break(args), Some(holder)) => {
             if !args.auto_approve {
@@ -34,7 +34,7 @@ pub(crate) fn run(args: &args::Lock, global: &Global, ui: &Ui) -> Result<Exit, C
             match journal.break_lock(&holder).map_err(failed)? {
                 true => {
                     ui.status(&format!("the lock of {} is broken", holder.owner.by));
-                    Ok(Exit::Done)
+                    broken(Some(&holder), ui)
                 }
                 false => Err(CommandError::new(
                     Exit::Stale,
@@ -48,16 +48,25 @@ pub(crate) fn run(args: &args::Lock, global: &Global, ui: &Ui) -> Result<Exit, C
     }
 }
 
+/// The result of `lock break` for programs: the lock that was broken, or null.
+fn broken(holder: Option<&Holder>, ui: &Ui) -> Result<Exit, CommandError> {
+    if ui.format() == Format::Json {
+        ui.json(&json!({ "broken": holder.map(document) }))?;
+    }
+    Ok(Exit::Done)
+}
+
+fn document(holder: &Holder) -> serde_json::Value {
+    json!({
+        "by": holder.owner.by,
+        "at": holder.owner.at,
+        "expires_in_s": holder.expires_in.map(|left| left.as_secs()),
+    })
+}
+
 fn show(holder: Option<&Holder>, ui: &Ui) -> Result<Exit, CommandError> {
     if ui.format() == Format::Json {
-        let lock = holder.map(|holder| {
-            json!({
-                "by": holder.owner.by,
-                "at": holder.owner.at,
-                "expires_in_s": holder.expires_in.map(|left| left.as_secs()),
-            })
-        });
-        ui.json(&json!({ "lock": lock }))?;
+        ui.json(&json!({ "lock": holder.map(document) }))?;
         return Ok(Exit::Done);
     }
     match holder {

@@ -1,10 +1,13 @@
 //! `plan`: what an apply would change.
 
+use std::path::Path;
+
 use shardwright_plan::render::{self, View};
 use shardwright_plan::{Plan, safety};
 
 use crate::args::{self, Format, Global};
 use crate::clock;
+use crate::commit;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::files::replace_file;
@@ -31,7 +34,7 @@ pub(crate) fn run(args: &args::Plan, global: &Global, ui: &Ui) -> Result<Exit, C
         live.take_staged(args.staged.way());
     }
     let plan = meaning::plan(&opened, &mut reached, ui, making)?;
-    present(&plan, Some(&opened), &allowed, ui)?;
+    present(&plan, Some(&opened), &opened.directory, &allowed, ui)?;
     if let Some(names) = not_compared(&plan).filter(|_| !live::skips_unreachable(&opened)) {
         let message = format!("{names} cannot be read: this is the plan of the others, and it is not saved");
         return Err(CommandError::failed(message).hint(
@@ -76,17 +79,23 @@ fn refuse_errors(plan: &Plan, allowed: &[String]) -> Result<(), CommandError> {
 }
 
 /// Writes a plan in the format that was asked for; with the project, objects carry their file and line, and the limits that are
-/// broken and not lifted by one of the codes `allowed` are told.
+/// broken and not lifted by one of the codes `allowed` are told. `directory` is the project's.
 pub(crate) fn present(
     plan: &Plan,
     opened: Option<&Opened>,
+    directory: &Path,
     allowed: &[String],
     ui: &Ui,
 ) -> Result<(), CommandError> {
     let now = clock::now();
     let limits = opened.map(live::limits);
     let refusals = limits.map(|limits| safety::check(plan, &limits, now, allowed));
+    let directory = match ui.format() {
+        Format::Markdown => commit::place(directory),
+        Format::Human | Format::Json => None,
+    };
     let view = View {
+        directory: directory.as_deref(),
         now,
         origin: &|address| opened.and_then(|opened| opened.placed_at(address)),
         refusals: refusals.as_deref(),

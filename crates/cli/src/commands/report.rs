@@ -32,7 +32,7 @@ pub(crate) fn run(args: &Report, global: &Global, ui: &Ui) -> Result<Exit, Comma
             replace_file(path, page.as_bytes())?;
             ui.status(&format!("wrote {}", path.display()));
         }
-        None => ui.data(&page)?,
+        None => ui.text(&page)?,
     }
     Ok(Exit::Done)
 }

@@ -88,7 +88,7 @@ fn found(configuration: &Configuration, address: &str) -> Result<Arc<Throttle>, 
             true => "the project has none".to_owned(),
             false => format!("those with a signal or a limit are {}", names.join(", ")),
         };
-        CommandError::failed(format!("there is no throttle {address} with a signal")).hint(hint)
+        CommandError::usage(format!("there is no throttle {address} with a signal")).hint(hint)
     })
 }
 

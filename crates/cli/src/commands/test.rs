@@ -131,7 +131,7 @@ impl Count {
         self.coverage
             .as_ref()
             .is_some_and(|count| count.all.percent < wanted)
-            || self.mutants.is_some_and(|count| count.score < wanted)
+            || self.mutants.is_some_and(|count| count.is_under(wanted))
     }
 }
 
@@ -272,18 +272,15 @@ fn is_for(engines: &[EngineName], engine: EngineId) -> bool {
 }
 
 fn show(counts: &[Count], problems: &Problems, opened: &Opened, ui: &Ui) -> Result<(), CommandError> {
-    ui.found(problems, &opened.sources);
     if ui.format() == Format::Json {
-        let rendered = render::json::render(problems, &opened.sources);
-        let mut answer: serde_json::Value = serde_json::from_str(&rendered)
-            .map_err(|error| CommandError::internal(format!("cannot read back the findings: {error}")))?;
-        answer["engines"] = serde_json::json!(counts);
-        return ui.json(&answer);
+        let engines = serde_json::json!({ "engines": counts });
+        return ui.found_with(problems, &opened.sources, engines);
     }
+    ui.found(problems, &opened.sources);
     if ui.format() == Format::Markdown {
         return ui.markdown(problems, &opened.sources);
     }
-    ui.data(&render::text::render(problems, &opened.sources, ui.color_out()))?;
+    ui.data(&render::text::render(problems, &opened.sources, ui.style_out()))?;
     let project = &opened.project;
     if project.route_tests.is_empty() && project.properties.is_empty() && project.tests_elsewhere == 0 {
         ui.status("the project has no route tests: there is no file tests/*.yaml with `route_tests`");

@@ -1,6 +1,6 @@
 //! Runs of the targets: who makes the next ones, and the targets of those that a name leads to.
 
-use shardwright_targets::proxysql::{End, Identity, PastRun};
+use shardwright_targets::proxysql::{End, Identity, JournalError, PastRun};
 
 use super::{Live, Proxy, targets};
 use crate::args::Selection;
@@ -70,8 +70,13 @@ pub(crate) fn keep_runs_if_known<'l>(
 /// The runs of an apply by its name, or one of them by its own, each with its target; the last one first.
 pub(crate) fn parts(opened: &Opened, name: &str) -> Result<Vec<Part>, CommandError> {
     let journal = state::journal(opened)?;
-    let failed = |error: &dyn std::fmt::Display| {
-        CommandError::failed(error.to_string()).hint("shardwright history lists the applies and their runs")
+    let failed = |error: &JournalError| {
+        let exit = match error {
+            JournalError::NoRun(_) => Exit::Usage,
+            _ => Exit::Failed,
+        };
+        CommandError::new(exit, error.to_string())
+            .hint("shardwright history lists the applies and their runs")
     };
     let history = journal.history().map_err(|error| failed(&error))?;
     let is_named =

@@ -21,6 +21,9 @@ pub(super) fn write(report: &Report, tool: Tool<'_>) -> String {
             &format!("<pre>{}</pre>\n", escaped(failure)),
         );
     }
+    if let Some(ending) = report.unexplained_ending() {
+        body += &section("ending", "Ended with", &format!("<p>{}</p>\n", escaped(&ending)));
+    }
     body += &section("findings", "Findings", &findings(report));
     if !report.cases.is_empty() {
         body += &section("cases", "Tests", &cases(report));

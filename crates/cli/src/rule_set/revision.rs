@@ -6,6 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use shardwright_topology::PROJECT_FILE;
 use tempfile::TempDir;
 
 use crate::error::CommandError;
@@ -27,6 +28,15 @@ pub(crate) fn checkout(directory: &Path, revision: &str) -> Result<TempDir, Comm
         return Err(CommandError::usage(format!("`{revision}` is not a revision")));
     }
     let entries = entries(directory, revision)?;
+    if !entries.iter().any(|entry| entry.path == Path::new(PROJECT_FILE)) {
+        let message = format!(
+            "revision {revision} has no {PROJECT_FILE} in {}",
+            directory.display()
+        );
+        return Err(
+            CommandError::new(Exit::BadProject, message).hint("-C names the directory of the project")
+        );
+    }
     let target = tempfile::Builder::new()
         .prefix("shardwright-")
         .tempdir()
@@ -42,6 +52,14 @@ fn git(directory: &Path) -> Command {
         .env("GIT_OPTIONAL_LOCKS", "0")
         .env("LC_ALL", "C");
     git
+}
+
+/// Whether the clone holds only the last commits.
+fn is_shallow(directory: &Path) -> bool {
+    let output = git(directory)
+        .args(["rev-parse", "--is-shallow-repository"])
+        .output();
+    output.is_ok_and(|output| output.stdout.trim_ascii() == b"true")
 }
 
 fn failed(error: &std::io::Error) -> CommandError {
@@ -60,10 +78,15 @@ fn entries(directory: &Path, revision: &str) -> Result<Vec<Entry>, CommandError>
             .next()
             .unwrap_or("git failed")
             .trim_start_matches("fatal: ");
-        return Err(CommandError::new(
+        let error = CommandError::new(
             Exit::Usage,
             format!("revision {revision} of {}: {first}", directory.display()),
-        ));
+        );
+        return Err(if is_shallow(directory) {
+            error.hint("the clone is shallow: git fetch --unshallow, or fetch-depth: 0 of actions/checkout, or GIT_DEPTH: 0 of GitLab")
+        } else {
+            error
+        });
     }
     let mut bytes = 0_u64;
     let mut entries = Vec::new();

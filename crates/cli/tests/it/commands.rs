@@ -172,7 +172,7 @@ fn compiling_twice_gives_the_same_bytes_and_check_tells_when_it_would_not() {
     let environment = example("tenants");
     assert_eq!(
         environment.run(["compile", "--check"]).unwrap().code(),
-        Some(2),
+        Some(9),
         "there is no lock yet"
     );
     for engine in ["bundled", "proxysql-2.7"] {

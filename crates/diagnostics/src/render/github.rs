@@ -2,19 +2,31 @@
 
 use crate::{Finding, Report, Severity};
 
-/// One line for each problem and one for a failure, errors before the others: GitHub shows the first ten of each kind.
+/// One line for each problem and one for a failure, errors before the others: GitHub shows the first ten of each kind. What one code says
+/// of one place, such as on two engines, is one annotation.
 #[must_use]
 pub fn write(report: &Report) -> String {
     let mut findings: Vec<&Finding> = report.findings.iter().collect();
     findings.sort_by_key(|finding| finding.severity);
-    let mut text: String = findings.into_iter().map(annotation).collect();
+    let mut annotations: Vec<(String, String)> = Vec::new();
+    for finding in findings {
+        let (head, said) = (head(finding), data(&finding.text()));
+        let same = annotations.iter_mut().find(|(known, _)| *known == head);
+        match same.filter(|_| finding.location.is_some()) {
+            Some((_, text)) => text.push_str(&format!("%0A%0A{said}")),
+            None => annotations.push((head, said)),
+        }
+    }
+    let lines = annotations.iter().map(|(head, said)| format!("{head}::{said}\n"));
+    let mut text: String = lines.collect();
     if let Some(failure) = &report.failure {
         text.push_str(&format!("::error title=shardwright::{}\n", data(failure)));
     }
     text
 }
 
-fn annotation(finding: &Finding) -> String {
+/// The command with the place and the code.
+fn head(finding: &Finding) -> String {
     let command = match finding.severity {
         Severity::Error => "error",
         Severity::Warning => "warning",
@@ -32,11 +44,7 @@ fn annotation(finding: &Finding) -> String {
         }
     }
     properties.push(format!("title={}", property(finding.code.as_str())));
-    format!(
-        "::{command} {}::{}\n",
-        properties.join(","),
-        data(&finding.text())
-    )
+    format!("::{command} {}", properties.join(","))
 }
 
 /// The runner undoes these escapes; other control characters could reach a terminal that shows the log.

@@ -13,6 +13,8 @@ struct Shape<'a> {
     summary: SummaryShape<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     failure: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    exit_code: Option<u8>,
 }
 
 #[derive(Serialize)]
@@ -107,7 +109,7 @@ pub fn render(problems: &Problems, sources: &Sources) -> String {
     write(&Report::new(problems, sources, ""))
 }
 
-/// The same from a report, with the reason where the run could not do its job.
+/// The same from a report, with the exit code, and the reason where the run could not do its job.
 #[must_use]
 pub fn write(report: &Report) -> String {
     let shape = Shape {
@@ -117,6 +119,7 @@ pub fn write(report: &Report) -> String {
             decided: report.decided.iter().map(decided).collect(),
         },
         failure: report.failure.as_deref(),
+        exit_code: report.ending.map(|ending| ending.code),
     };
     let mut json =
         serde_json::to_string_pretty(&shape).expect("a report holds only strings, numbers and lists");

@@ -27,8 +27,9 @@ enum Verdict {
     Broken(String),
 }
 
-/// One suite for the command. Each problem is a failed case, each note a passed one with output, and a run without
-/// problems is one passed case, since systems take an empty file for a mistake.
+/// One suite for the command. Each error and warning of a run that did not succeed is a failed case; notes, and warnings that
+/// did not fail the run, are passed cases with output. A run without problems is one passed case, since systems take an
+/// empty file for a mistake. A case fails if and only if the run did not succeed.
 #[must_use]
 pub fn write(report: &Report, tool: Tool<'_>) -> String {
     // A case that failed has a finding, which says more.
@@ -43,12 +44,24 @@ pub fn write(report: &Report, tool: Tool<'_>) -> String {
             verdict: Verdict::Passed,
         })
         .collect();
-    cases.extend(report.findings.iter().map(finding));
+    let is_success = report.is_success();
+    cases.extend(report.findings.iter().map(|found| finding(found, is_success)));
     if let Some(failure) = &report.failure {
         cases.push(TestCase {
             class: tool.command.to_owned(),
             name: "run".to_owned(),
             verdict: Verdict::Broken(failure.clone()),
+        });
+    }
+    if let Some(ending) = report.unexplained_ending() {
+        cases.push(TestCase {
+            class: tool.command.to_owned(),
+            name: "run".to_owned(),
+            verdict: Verdict::Failed {
+                kind: "exit code",
+                message: ending.clone(),
+                details: ending,
+            },
         });
     }
     if cases.is_empty() {
@@ -65,7 +78,7 @@ pub fn write(report: &Report, tool: Tool<'_>) -> String {
     text
 }
 
-fn finding(finding: &Finding) -> TestCase {
+fn finding(finding: &Finding, is_success: bool) -> TestCase {
     let location = finding.location.as_ref();
     let position = location.map(|location| format!(" {}:{}", location.start.line, location.start.column));
     let failed = |kind| Verdict::Failed {
@@ -82,6 +95,7 @@ fn finding(finding: &Finding) -> TestCase {
             finding.message
         ),
         verdict: match finding.severity {
+            _ if is_success => Verdict::Noted(finding.rendered.clone()),
             Severity::Error => failed("error"),
             Severity::Warning => failed("warning"),
             Severity::Info => Verdict::Noted(finding.rendered.clone()),

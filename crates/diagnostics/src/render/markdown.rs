@@ -10,7 +10,13 @@ pub fn write(report: &Report) -> String {
         .iter()
         .filter(|case| case.outcome == CaseOutcome::Failed)
         .count();
-    let mut text = format!("### shardwright: {}", report.counts.summary());
+    let summary = match report.unexplained_ending() {
+        Some(ending) if report.counts.total() == 0 => ending,
+        Some(ending) => format!("{}; {ending}", report.counts.summary()),
+        None if report.failure.is_some() && report.counts.total() == 0 => "failed".to_owned(),
+        None => report.counts.summary(),
+    };
+    let mut text = format!("### shardwright: {summary}");
     if !report.cases.is_empty() {
         text.push_str(&format!("; {failed} of {} tests failed", report.cases.len()));
     }

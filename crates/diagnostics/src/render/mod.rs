@@ -11,4 +11,4 @@ mod report;
 pub mod sarif;
 pub mod text;
 
-pub use report::{Case, CaseOutcome, Decided, Finding, Location, PlacedFix, Report, Tool, Undecided};
+pub use report::{Case, CaseOutcome, Decided, Ending, Finding, Location, PlacedFix, Report, Tool, Undecided};

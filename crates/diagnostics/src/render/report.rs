@@ -21,6 +21,19 @@ pub struct Report {
     pub decided: Vec<Decided>,
     /// Why the run could not do its job, where it could not.
     pub failure: Option<String>,
+    /// How the run ended; `None` while it goes on. Every form of the report agrees with it.
+    pub ending: Option<Ending>,
+}
+
+/// How a run ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ending {
+    /// The exit code of the program.
+    pub code: u8,
+    /// What the code means, for people.
+    pub meaning: &'static str,
+    /// The code is about findings: warnings may be the reason for it.
+    pub is_about_findings: bool,
 }
 
 /// How many rules of one rule set it is known of whether a statement can match them.
@@ -157,6 +170,22 @@ impl Report {
             counts: problems.counts(),
             ..Self::default()
         }
+    }
+
+    /// Whether the run ended with exit code 0.
+    #[must_use]
+    pub fn is_success(&self) -> bool {
+        self.ending.is_some_and(|ending| ending.code == 0)
+    }
+
+    /// How the run ended, if it did not succeed and nothing else in the report is the reason.
+    #[must_use]
+    pub fn unexplained_ending(&self) -> Option<String> {
+        let ending = self.ending.filter(|ending| ending.code != 0)?;
+        let is_explained = self.failure.is_some()
+            || self.counts.error > 0
+            || (ending.is_about_findings && self.counts.warning > 0);
+        (!is_explained).then(|| format!("exit code {}: {}", ending.code, ending.meaning))
     }
 
     /// Adds what another report holds behind what this one holds.

@@ -18,6 +18,10 @@ pub fn write(report: &Report, tool: Tool<'_>) -> String {
         .collect();
     let described: Vec<Value> = rules.iter().map(|rule| described(rule)).collect();
     let mut invocation = json!({"executionSuccessful": report.failure.is_none()});
+    if let Some(ending) = report.ending {
+        invocation["exitCode"] = json!(ending.code);
+        invocation["exitCodeDescription"] = json!(ending.meaning);
+    }
     if let Some(failure) = &report.failure {
         invocation["toolExecutionNotifications"] = json!([{"level": "error", "message": {"text": failure}}]);
     }

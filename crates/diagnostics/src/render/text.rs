@@ -10,12 +10,32 @@ use crate::{Diagnostic, NoteKind, Problems, Proof, Severity, Sources};
 /// Before the ground that a claim stands on, where no example shows it.
 const CLAIM: &str = "claim";
 
+/// What the terminal can show.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Style {
+    /// Colours.
+    pub colour: bool,
+    /// Frames are drawn with ASCII only, for terminals that call themselves dumb.
+    pub has_plain_frames: bool,
+}
+
+impl From<bool> for Style {
+    /// The usual frames, with or without colour.
+    fn from(colour: bool) -> Self {
+        Self {
+            colour,
+            has_plain_frames: false,
+        }
+    }
+}
+
 /// All kept problems in file order, a blank line between them, and a closing line where more were found than kept.
 #[must_use]
-pub fn render(problems: &Problems, sources: &Sources, colour: bool) -> String {
+pub fn render(problems: &Problems, sources: &Sources, style: impl Into<Style>) -> String {
+    let style = style.into();
     let mut text = String::new();
     for diagnostic in problems.sorted() {
-        text.push_str(&render_one(diagnostic, sources, colour));
+        text.push_str(&render_one(diagnostic, sources, style));
         text.push('\n');
     }
     if problems.unkept() > 0 {
@@ -31,7 +51,8 @@ pub fn render(problems: &Problems, sources: &Sources, colour: bool) -> String {
 
 /// One problem, with a final line end.
 #[must_use]
-pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> String {
+pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, style: impl Into<Style>) -> String {
+    let style = style.into();
     let diagnostic = &*without_hidden(diagnostic, sources);
     let level = match diagnostic.severity {
         Severity::Error => Level::ERROR,
@@ -48,12 +69,17 @@ pub fn render_one(diagnostic: &Diagnostic, sources: &Sources, colour: bool) -> S
     for (name, text) in note_lines(diagnostic) {
         group = group.element(Level::NOTE.with_name(name).message(text));
     }
-    let renderer = if colour {
+    let renderer = if style.colour {
         Renderer::styled().hyperlink(false)
     } else {
         Renderer::plain()
     };
-    let mut text = renderer.decor_style(DecorStyle::Unicode).render(&[group]);
+    let decor = if style.has_plain_frames {
+        DecorStyle::Ascii
+    } else {
+        DecorStyle::Unicode
+    };
+    let mut text = renderer.decor_style(decor).render(&[group]);
     text.push('\n');
     text
 }

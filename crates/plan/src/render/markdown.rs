@@ -1,5 +1,7 @@
 //! A plan as a comment on a merge request.
 
+use std::fmt;
+
 use super::{Line, View, cost, examples, groups, lines, moves, no_changes, objects, safety, targets, value};
 use crate::{Meaning, Plan, TargetPlan};
 
@@ -12,21 +14,59 @@ const MAX_COMMENT: usize = 65_000;
 /// Listings with more lines are folded.
 const MAX_OPEN: usize = 20;
 
-/// The first line of every rendering: a bot finds the comment that it has to update by it. It stays the same for all plans of a
-/// project in an environment: `<!-- shardwright:plan project=payments env=prod -->`, where there are both.
-pub fn marker(plan: &Plan) -> String {
-    let project = plan.targets.iter().find_map(|target| target.project.as_deref());
-    let parts = [("project", project), ("env", plan.environment.as_deref())];
-    let parts = parts.iter().filter_map(|(key, value)| {
-        let name: String = (*value)?.chars().filter(|c| is_of_name(*c)).collect();
-        Some(format!(" {key}={name}"))
-    });
-    format!("<!-- shardwright:plan{} -->", parts.collect::<String>())
+/// The first line of a rendering: a bot finds the comment or the issue that it has to update by it. It stays the same for a project in
+/// an environment: `<!-- shardwright:plan project=payments env=prod -->`. Projects of one repository differ in the directory, whether
+/// they have names or not.
+pub struct Marker<'a> {
+    /// What is rendered: `plan`, `drift`.
+    pub subject: &'static str,
+    /// The name of the project.
+    pub project: Option<&'a str>,
+    /// Where the project is in its repository; `None` at the root, or where there is no repository.
+    pub directory: Option<&'a str>,
+    /// The environment of the project.
+    pub environment: Option<&'a str>,
 }
 
-/// Names of projects and environments are made of these, which end no comment of HTML.
-fn is_of_name(c: char) -> bool {
-    c.is_ascii_alphanumeric() || c == '_' || c == '-'
+impl fmt::Display for Marker<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "<!-- shardwright:{}", self.subject)?;
+        let parts = [
+            ("project", self.project),
+            ("directory", self.directory),
+            ("env", self.environment),
+        ];
+        for (key, value) in parts {
+            if let Some(value) = value {
+                write!(f, " {key}={}", of_marker(value))?;
+            }
+        }
+        f.write_str(" -->")
+    }
+}
+
+/// A name or a path in letters that end no comment of HTML; every other byte is written as `%20`, so that two names never
+/// become one.
+fn of_marker(name: &str) -> String {
+    let mut written = String::with_capacity(name.len());
+    for byte in name.bytes() {
+        if byte.is_ascii_alphanumeric() || b"_-./".contains(&byte) {
+            written.push(char::from(byte));
+        } else {
+            written.push_str(&format!("%{byte:02X}"));
+        }
+    }
+    written
+}
+
+fn marker(plan: &Plan, view: &View<'_>) -> String {
+    let marker = Marker {
+        subject: "plan",
+        project: plan.targets.iter().find_map(|target| target.project.as_deref()),
+        directory: view.directory,
+        environment: plan.environment.as_deref(),
+    };
+    marker.to_string()
 }
 
 /// The plan as Markdown; longer listings than a comment can hold are cut, and say so.
@@ -62,7 +102,7 @@ fn bounded(text: String) -> String {
 }
 
 fn unbounded(plan: &Plan, view: &View<'_>) -> String {
-    let mut out = format!("{}\n### Plan `{}`", marker(plan), plan.short_id());
+    let mut out = format!("{}\n### Plan `{}`", marker(plan, view), plan.short_id());
     if let Some(environment) = &plan.environment {
         out.push_str(&format!(" for {}", inline(environment)));
     }

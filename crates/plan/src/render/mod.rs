@@ -24,7 +24,7 @@ pub const SHOWN_DIGEST: usize = 16;
 
 use folding::lines;
 pub use json::json;
-pub use markdown::{inline, markdown, marker};
+pub use markdown::{Marker, inline, markdown};
 pub(crate) use summary::Summary;
 pub use text::text;
 pub use value::show as shown;
@@ -41,6 +41,8 @@ pub struct View<'a> {
     pub full: bool,
     /// Whether text has colour.
     pub color: bool,
+    /// Where the project is in its repository; `None` at the root, or where that is not known.
+    pub directory: Option<&'a str>,
 }
 
 /// Targets whose effects are the same, which are shown once.
@@ -98,6 +100,7 @@ fn view_of<'a>(origin: &'a dyn Fn(&Address) -> Option<String>) -> View<'a> {
         now: Timestamp::UNIX_EPOCH,
         origin,
         refusals: None,
+        directory: None,
         full: false,
         color: false,
     }

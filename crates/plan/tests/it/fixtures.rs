@@ -286,6 +286,7 @@ pub(crate) fn view<'a>(full: bool) -> View<'a> {
         now: noon(),
         origin: &|_| None,
         refusals: None,
+        directory: None,
         full,
         color: false,
     }

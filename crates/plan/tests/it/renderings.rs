@@ -72,6 +72,7 @@ fn reviewed<'a>() -> View<'a> {
         now: noon(),
         origin: &origin,
         refusals: Some(&[]),
+        directory: None,
         full: false,
         color: false,
     }

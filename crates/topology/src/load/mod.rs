@@ -38,6 +38,9 @@ pub enum Fault {
     Document,
     /// In the project file, or there is none: 78.
     ProjectFile,
+    /// In what was asked for besides the files, such as an environment that the project does not have: 64. What else is wrong
+    /// may follow from it.
+    Options,
 }
 
 /// The outcome of loading.
@@ -122,11 +125,15 @@ pub(crate) fn load_with(
     let (project, tables) = project.unzip();
     documents.tables = tables.unwrap_or_default();
     let errors = report.problems.has_errors();
-    let fault = match (errors, report.faults_project_file()) {
-        (false, _) => None,
-        (true, true) => Some(Fault::ProjectFile),
-        (true, false) => Some(Fault::Document),
-    };
+    let fault = errors.then(|| {
+        if report.faults_options() {
+            Fault::Options
+        } else if report.faults_project_file() {
+            Fault::ProjectFile
+        } else {
+            Fault::Document
+        }
+    });
     Loaded {
         project: project.filter(|_| !errors),
         problems: report.problems,

@@ -83,7 +83,7 @@ pub(crate) fn variables(section: Option<&View<'_>>, given: Given<'_>, report: &m
         Diagnostic::error(VARIABLE_VALUE, message).did_you_mean(near)
     };
     for name in given.options.keys().filter(|name| !variables.contains_key(*name)) {
-        report.push(unknown(name));
+        report.push_of_options(unknown(name));
     }
     for entry in given.environment.and_then(Node::as_mapping).into_iter().flatten() {
         if !variables.contains_key(&*entry.key.text) {

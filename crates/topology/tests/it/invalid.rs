@@ -36,6 +36,7 @@ fn every_defect_is_explained() {
             None => "none",
             Some(Fault::Document) => "document",
             Some(Fault::ProjectFile) => "project file",
+            Some(Fault::Options) => "options",
         };
         let shown = render::text::render(&problems, &sources, false);
         insta::with_settings!({ snapshot_path => "snapshots/invalid", prepend_module_to_snapshot => false, omit_expression => true }, {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use shardwright_plan::Effect;
-use shardwright_plan::render::{Line, inline, line_of, listing};
+use shardwright_plan::render::{Line, Marker, inline, line_of, listing};
 use shardwright_rules::EngineId;
 use shardwright_targets::proxysql::{
     Cause, Drift, DriftReport, Drifted, LeftOut, Mover, ReadTarget, Side, TargetReport, UnreadTarget,
@@ -11,6 +11,7 @@ use shardwright_targets::proxysql::{
 
 use super::fleet::{Fleet, Seen};
 use crate::args::Format;
+use crate::commit;
 use crate::error::CommandError;
 use crate::project::Opened;
 use crate::ui::{Ui, counted, printable};
@@ -231,8 +232,27 @@ fn summary(seen: &[Seen]) -> String {
     said
 }
 
+/// Drift that was seen is drift, whatever could not be read besides. That there is none is known if every target was read.
+fn title(seen: &[Seen]) -> &'static str {
+    if seen.iter().any(Seen::is_any) {
+        "Drift"
+    } else if seen.iter().any(|one| one.drift.is_err()) {
+        "Drift is not known"
+    } else {
+        "No drift"
+    }
+}
+
+/// The first line is the marker of an issue, the second says whether there is drift: `ci/drift` and `ci/issue` read them.
 fn markdown(seen: &[Seen], opened: &Opened) -> String {
-    let mut out = "### Drift\n\n".to_owned();
+    let marker = Marker {
+        subject: "drift",
+        project: opened.project.file.project.as_deref(),
+        directory: commit::place(&opened.directory).as_deref(),
+        environment: opened.environment.as_deref(),
+    }
+    .to_string();
+    let mut out = format!("{marker}\n### {}\n\n", title(seen));
     for one in seen {
         let about = match &one.drift {
             Ok(drift) => about(drift, one.engine),

@@ -32,15 +32,23 @@ pub(super) struct MutantCount {
     survived: usize,
     /// Those that no test noticed, and of which it is not known whether they differ; they count as survivors.
     unknown: usize,
-    /// Noticed of those that count, in percent, rounded down to a tenth.
-    pub(super) score: f64,
+    /// Noticed of those that count, in percent, rounded down to a tenth; none where nothing counts.
+    pub(super) score: Option<f64>,
 }
 
 impl MutantCount {
+    /// Whether less is noticed than was asked for; where nothing counts, nothing is noticed.
+    pub(super) fn is_under(&self, wanted: f64) -> bool {
+        self.score.is_none_or(|score| score < wanted)
+    }
+
     pub(super) fn summary(&self) -> String {
+        let score = self
+            .score
+            .map_or_else(|| "no score".to_owned(), |score| format!("score {score} %"));
         format!(
-            "{} mutants: {} noticed, {} survived, {} undecided, {} equivalent; score {} %",
-            self.tried, self.noticed, self.survived, self.unknown, self.equivalent, self.score
+            "{} mutants: {} noticed, {} survived, {} undecided, {} equivalent; {score}",
+            self.tried, self.noticed, self.survived, self.unknown, self.equivalent
         )
     }
 }
@@ -97,18 +105,20 @@ pub(super) fn run(
     }
     progress.finish_and_clear();
     let counted = count.tried - count.equivalent;
-    let share = if counted == 0 {
-        100.0
-    } else {
-        100.0 * count.noticed as f64 / counted as f64
-    };
-    count.score = (share * 10.0).floor() / 10.0;
-    if let Some(wanted) = fail_under.filter(|wanted| count.score < *wanted) {
-        problems.push(too_little(format!(
-            "the tests notice {} % of the mutants on {}, less than --fail-under {wanted}",
-            count.score,
-            suite.engine.name()
-        )));
+    count.score = (counted > 0).then(|| {
+        let share = 100.0 * count.noticed as f64 / counted as f64;
+        (share * 10.0).floor() / 10.0
+    });
+    if let Some(wanted) = fail_under.filter(|wanted| count.is_under(*wanted)) {
+        let engine = suite.engine.name();
+        problems.push(too_little(match count.score {
+            Some(score) => {
+                format!(
+                    "the tests notice {score} % of the mutants on {engine}, less than --fail-under {wanted}"
+                )
+            }
+            None => format!("{engine} has no mutant that --fail-under could count"),
+        }));
     }
     count
 }

@@ -139,6 +139,7 @@ pub(crate) fn effects(plan: &Plan) -> String {
         now: Timestamp::UNIX_EPOCH,
         origin: &|_| None,
         refusals: None,
+        directory: None,
         full: true,
         color: false,
     };

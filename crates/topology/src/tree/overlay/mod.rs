@@ -212,6 +212,6 @@ pub(crate) fn choose<'d>(
             .did_you_mean(did_you_mean(chosen, listed_names()))
             .note(format!("environments of the project file: {}", names.join(", ")))
     };
-    report.push(diagnostic);
+    report.push_of_options(diagnostic);
     None
 }
