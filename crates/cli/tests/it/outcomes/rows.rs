@@ -1,0 +1,331 @@
+//! The commands, each with the ways in which it can end.
+
+use super::project::State::{self, *};
+
+/// A command and how it ends.
+pub(super) struct Row {
+    pub(super) words: &'static [&'static str],
+    /// For people.
+    pub(super) outcome: &'static str,
+    pub(super) state: State,
+    pub(super) exit: u8,
+}
+
+impl Row {
+    /// The command as people type it.
+    pub(super) fn shown(&self) -> String {
+        let words = self.words.iter().map(|word| {
+            if word.contains(' ') {
+                format!("\"{word}\"")
+            } else {
+                (*word).to_owned()
+            }
+        });
+        words.collect::<Vec<_>>().join(" ")
+    }
+}
+
+const fn row(words: &'static [&'static str], state: State, exit: u8, outcome: &'static str) -> Row {
+    Row {
+        words,
+        outcome,
+        state,
+        exit,
+    }
+}
+
+pub(super) const ROWS: &[Row] = &[
+    row(&["init"], Nothing, 0, "done"),
+    row(&["init"], Compiled, 1, "files are there already"),
+    row(&["init", "--list"], Nothing, 0, "done"),
+    row(&["init", "--template", "nobody"], Nothing, 64, "an unknown name"),
+    row(
+        &["import", "rules.sql", "-o", "new"],
+        Compiled,
+        0,
+        "equal (proved)",
+    ),
+    row(
+        &["import", "broken.sql", "-o", "new"],
+        Compiled,
+        65,
+        "a file that cannot be read",
+    ),
+    row(
+        &["sync-users", "nobody", "--user", "root"],
+        Compiled,
+        64,
+        "an unknown name",
+    ),
+    row(&["fmt"], Untidy, 0, "done"),
+    row(&["fmt", "--check"], Compiled, 0, "nothing to write"),
+    row(&["fmt", "--check"], Untidy, 2, "a file would change"),
+    row(
+        &["fmt", "broken.yaml"],
+        Compiled,
+        65,
+        "a file that cannot be read",
+    ),
+    row(&["validate"], Compiled, 0, "valid"),
+    row(&["validate"], Broken, 65, "a file is wrong"),
+    row(&["validate"], BadProject, 78, "the project file is wrong"),
+    row(&["validate"], Nothing, 78, "no project"),
+    row(&["validate", "-e", "nobody"], Compiled, 64, "an unknown name"),
+    row(&["validate", "--show", "resolved", "users"], Compiled, 0, "done"),
+    row(
+        &["validate", "--show", "resolved", "nobody"],
+        Compiled,
+        64,
+        "an unknown name",
+    ),
+    row(&["lint"], Compiled, 0, "nothing found"),
+    row(&["lint"], Dead, 3, "a finding"),
+    row(
+        &["lint", "rules.sql", "--fail-on", "error"],
+        Compiled,
+        0,
+        "warnings that do not count",
+    ),
+    row(&["lint"], Broken, 65, "a file is wrong"),
+    row(&["lint", "--select", "XX"], Compiled, 64, "an unknown name"),
+    row(&["lint", "rules.sql"], Compiled, 3, "a finding"),
+    row(&["explain", "SW201"], Compiled, 0, "done"),
+    row(&["explain", "tenants/t1"], Compiled, 0, "done"),
+    row(&["explain", "hostgroup:1000"], Compiled, 0, "done"),
+    row(&["explain", "nobody"], Compiled, 64, "an unknown name"),
+    row(&["explain", "hostgroup:77"], Compiled, 64, "an unknown name"),
+    row(&["compile"], NoLock, 0, "done"),
+    row(&["compile"], Broken, 65, "a file is wrong"),
+    row(
+        &["compile", "--engine", "nobody"],
+        Compiled,
+        64,
+        "an unknown name",
+    ),
+    row(&["compile", "--check"], Compiled, 0, "up to date"),
+    row(&["compile", "--check"], NoLock, 9, "the lock is not up to date"),
+    row(&["compile", "--locked"], NoLock, 9, "the lock is not up to date"),
+    row(
+        &[
+            "compile",
+            "--check",
+            "--engine",
+            "proxysql-2.7",
+            "--emit",
+            "sql",
+            "-o",
+            "old.sql",
+        ],
+        Compiled,
+        2,
+        "a file would change",
+    ),
+    row(
+        &["compile", "--engine", "proxysql-2.7", "--emit", "sql"],
+        Compiled,
+        0,
+        "done",
+    ),
+    row(
+        &[
+            "compile",
+            "--engine",
+            "proxysql-2.7",
+            "--emit",
+            "sql",
+            "-o",
+            "out.sql",
+        ],
+        Compiled,
+        0,
+        "done",
+    ),
+    row(&["compile", "--emit", "tree"], Compiled, 0, "done"),
+    row(&["compile", "--emit", "json"], Compiled, 0, "done"),
+    row(
+        &["compile", "--emit", "sql"],
+        Compiled,
+        65,
+        "the engine has no rows",
+    ),
+    row(&["compile", "--stats"], Compiled, 0, "done"),
+    row(
+        &["compile", "--emit", "tree", "--stats"],
+        Compiled,
+        64,
+        "two results",
+    ),
+    row(
+        &["route", "--user", "app", "/* tenant=1 */ SELECT 1"],
+        Compiled,
+        0,
+        "sent to a server",
+    ),
+    row(
+        &["route", "--user", "app", "SELECT a FROM t"],
+        Compiled,
+        0,
+        "refused by the rules",
+    ),
+    row(
+        &["route", "--user", "nobody", "SELECT 1"],
+        Compiled,
+        64,
+        "an unknown name",
+    ),
+    row(&["test"], Compiled, 0, "all as expected"),
+    row(&["test"], WrongTest, 3, "a test failed"),
+    row(&["test"], Broken, 65, "a file is wrong"),
+    row(&["test", "nobody"], Compiled, 64, "an unknown name"),
+    row(
+        &["test", "--coverage", "--fail-under", "100"],
+        Compiled,
+        3,
+        "too little is covered",
+    ),
+    row(
+        &["test", "--mutants", "--most", "0"],
+        Compiled,
+        64,
+        "nothing to measure",
+    ),
+    row(
+        &["prove", "equivalent", "rules.sql", "rules.sql"],
+        Compiled,
+        0,
+        "proved",
+    ),
+    row(
+        &["prove", "equivalent", "rules.sql", "other.sql"],
+        Compiled,
+        3,
+        "refuted",
+    ),
+    row(
+        &["prove", "equivalent", "rules.sql", "odd.sql"],
+        Compiled,
+        8,
+        "undecided",
+    ),
+    row(
+        &["prove", "equivalent", "rules.sql", "missing.sql"],
+        Compiled,
+        1,
+        "no such file",
+    ),
+    row(
+        &["prove", "equivalent", "rules.sql", "broken.sql"],
+        Compiled,
+        65,
+        "a file that cannot be read",
+    ),
+    row(
+        &["prove", "equivalent", "git:HEAD", "."],
+        Compiled,
+        64,
+        "no such revision",
+    ),
+    row(
+        &["prove", "refines", "rules.sql", "--of", "other.sql"],
+        Compiled,
+        3,
+        "refuted",
+    ),
+    row(
+        &[
+            "traffic",
+            "diff",
+            "rules.sql",
+            "rules.sql",
+            "--log",
+            "queries.txt",
+        ],
+        Compiled,
+        0,
+        "nothing moves",
+    ),
+    row(
+        &[
+            "traffic",
+            "diff",
+            "rules.sql",
+            "other.sql",
+            "--log",
+            "queries.txt",
+        ],
+        Compiled,
+        2,
+        "statements move",
+    ),
+    row(
+        &["simulate", "nobody", "queries.txt"],
+        Compiled,
+        64,
+        "an unknown name",
+    ),
+    row(&["graph"], Compiled, 0, "done"),
+    row(&["graph", "--emit", "dot"], Compiled, 0, "done"),
+    row(&["graph", "--emit", "mermaid"], Compiled, 0, "done"),
+    row(&["report"], Compiled, 0, "done"),
+    row(&["report", "-o", "page.html"], Compiled, 0, "done"),
+    row(&["diff"], Applied, 0, "no difference"),
+    row(&["diff"], Changed, 2, "a difference"),
+    row(&["diff"], Compiled, 1, "the target is away"),
+    row(&["drift"], Applied, 0, "no drift"),
+    row(&["drift"], Changed, 2, "drift"),
+    row(&["drift"], Compiled, 1, "the target is away"),
+    row(&["plan"], Changed, 0, "there are changes"),
+    row(&["plan", "-o", "new.plan"], Changed, 0, "there are changes"),
+    row(&["plan", "--detailed-exitcode"], Applied, 0, "no changes"),
+    row(&["plan", "--detailed-exitcode"], Changed, 2, "there are changes"),
+    row(&["plan", "--locked"], NoLock, 9, "the lock is not up to date"),
+    row(&["plan"], Compiled, 1, "the target is away"),
+    row(&["plan"], Broken, 65, "a file is wrong"),
+    row(&["plan", "--target", "nobody"], Applied, 64, "an unknown name"),
+    row(&["show", "change.plan"], Changed, 0, "done"),
+    row(&["show", "missing.plan"], Compiled, 1, "no such file"),
+    row(&["show", "rules.sql"], Compiled, 65, "not a plan"),
+    row(&["apply", "--auto-approve"], Live, 0, "applied"),
+    row(&["apply", "change.plan", "--auto-approve"], Changed, 0, "applied"),
+    row(&["apply"], Live, 4, "nobody approved it"),
+    row(
+        &["apply", "change.plan", "--auto-approve"],
+        Stale,
+        5,
+        "the target has changed since",
+    ),
+    row(&["apply", "--auto-approve"], Compiled, 1, "the target is away"),
+    row(&["apply", "--resume", "nobody"], Applied, 64, "an unknown name"),
+    row(&["rollback", "nobody"], Applied, 64, "an unknown name"),
+    row(&["status"], Applied, 0, "done"),
+    row(&["status"], Compiled, 1, "the target is away"),
+    row(&["status", "--target", "nobody"], Applied, 64, "an unknown name"),
+    row(&["history"], Applied, 0, "done"),
+    row(&["lock", "show"], Applied, 0, "nobody holds it"),
+    row(&["lock", "break"], Applied, 0, "nobody holds it"),
+    row(
+        &["switchover", "nobody", "--to", "b"],
+        Applied,
+        64,
+        "an unknown name",
+    ),
+    row(
+        &["switchover", "shop", "--to", "nobody"],
+        Applied,
+        4,
+        "the servers are not watched",
+    ),
+    row(
+        &["bench", "failover", "--target", "mysql://app@127.0.0.1:1/test"],
+        Compiled,
+        1,
+        "the server is away",
+    ),
+    row(&["schema", "tests"], Nothing, 0, "done"),
+    row(&["completions", "bash"], Nothing, 0, "done"),
+    row(&["demo"], Nothing, 64, "it has no result"),
+    row(&["proxy"], Nothing, 64, "it has no result"),
+    row(&["refuse"], Compiled, 64, "it has no result"),
+    row(&["lsp"], Compiled, 64, "it has no result"),
+    row(&["lint", "--no-such-flag"], Compiled, 64, "a bad command line"),
+];
