@@ -199,6 +199,7 @@ fn comparison(left: &Arc<Configuration>, right: &Arc<Configuration>) -> Comparis
     let assumed = Assumed {
         user: Some("app".to_owned()),
         schema: Some("app".to_owned()),
+        ..Assumed::default()
     };
     Comparison::new(Arc::clone(left), Arc::clone(right), assumed)
 }

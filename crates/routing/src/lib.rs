@@ -28,7 +28,7 @@ use shardwright_sql::DigestOptions;
 use crate::chains::Chains;
 use crate::direct::Direct;
 use crate::families::Runs;
-pub use crate::moved::moved;
+pub use crate::moved::{alike_beside_rules, moved};
 use crate::pool::{NONE, Pool};
 use crate::recall::Recall;
 pub use crate::recall::Recollection;

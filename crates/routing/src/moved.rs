@@ -18,8 +18,8 @@
 
 use shardwright_rules::{Body, Configuration, EngineRule, Rule, RuleGraph};
 
-/// The positions of the rules that name other hostgroups, ascending; `None` where more than that differs.
-pub fn moved(left: &Configuration, right: &Configuration) -> Option<Vec<u32>> {
+/// Whether nothing differs but rules.
+pub fn alike_beside_rules(left: &Configuration, right: &Configuration) -> bool {
     let Configuration {
         format,
         engine,
@@ -31,10 +31,13 @@ pub fn moved(left: &Configuration, right: &Configuration) -> Option<Vec<u32>> {
         hostgroups,
         refusing,
         users,
-        graph: RuleGraph { rules, fast_routing },
+        graph: RuleGraph {
+            rules: _,
+            fast_routing,
+        },
         firewall,
     } = left;
-    let is_alike = *format == right.format
+    *format == right.format
         && *engine == right.engine
         && *settings == right.settings
         && *variables == right.variables
@@ -46,8 +49,12 @@ pub fn moved(left: &Configuration, right: &Configuration) -> Option<Vec<u32>> {
         && *users == right.users
         && *fast_routing == right.graph.fast_routing
         && *firewall == right.firewall
-        && rules.len() == right.graph.rules.len();
-    if !is_alike {
+}
+
+/// The positions of the rules that name other hostgroups, ascending; `None` where more than that differs.
+pub fn moved(left: &Configuration, right: &Configuration) -> Option<Vec<u32>> {
+    let rules = &left.graph.rules;
+    if rules.len() != right.graph.rules.len() || !alike_beside_rules(left, right) {
         return None;
     }
     let pairs = rules.iter().zip(&right.graph.rules).enumerate();

@@ -62,7 +62,7 @@ fn recorded_statements(args: &Equivalent, ui: &Ui) -> Result<Vec<Tried>, Command
             if statements.len() < MOST_RECORDED {
                 statements.insert(Tried {
                     user: record.user.map(str::to_owned),
-                    schema: record.schema.map(str::to_owned),
+                    schema: record.schema.name().map(str::to_owned),
                     text: record.text.to_vec(),
                 });
             }

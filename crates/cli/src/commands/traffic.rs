@@ -1,7 +1,13 @@
 //! `traffic diff`: what of recorded traffic another rule set would send elsewhere.
 
+use std::collections::BTreeSet;
+
 use serde::Serialize;
-use shardwright_simulation::traffic::{Assumed, Comparison, Destination, Moves, StatementGroup, Unread};
+use shardwright_compiler::catalogue;
+use shardwright_rules::{PatternKind, RegexEngine};
+use shardwright_simulation::traffic::{
+    Assumed, Comparison, Destination, Guard, Moves, StatementGroup, Unread,
+};
 
 use crate::args::{Format, Global, Traffic, TrafficWhat};
 use crate::error::CommandError;
@@ -23,9 +29,13 @@ pub(crate) fn run(args: &Traffic, global: &Global, ui: &Ui) -> Result<Exit, Comm
     let engine = engine.or(rule_set::common_engine(&[&references[0], &references[1]]));
     let left = rule_set::open(&args.a, engine, global, ui)?;
     let right = rule_set::open(&args.b, engine, global, ui)?;
+    if let Some(user) = &args.user {
+        known_user(user, [&left, &right])?;
+    }
     let assumed = Assumed {
         user: args.user.clone().or_else(|| only_user(&left, &right)),
         schema: args.schema.clone(),
+        guards: guards(),
     };
     let mut comparison = Comparison::new(left.configuration.clone(), right.configuration.clone(), assumed);
     let mut unread = Unread::default();
@@ -47,10 +57,55 @@ pub(crate) fn run(args: &Traffic, global: &Global, ui: &Ui) -> Result<Exit, Comm
     } else {
         ui.data(&report.to_text(&left, &right, ui))?;
     }
-    Ok(match moves.moved_statements() + moves.altered.statements {
-        0 => Exit::Done,
-        _ => Exit::Changes,
-    })
+    Ok(exit(&moves))
+}
+
+/// Nothing that is decided moves; if nothing is decided at all, that says nothing.
+fn exit(moves: &Moves) -> Exit {
+    if moves.moved_statements() + moves.altered.statements > 0 {
+        Exit::Changes
+    } else if moves.same == 0 && moves.undecided_statements() > 0 {
+        Exit::Undecided
+    } else {
+        Exit::Done
+    }
+}
+
+/// Refuses a `--user` that neither side has: every statement would be undecided.
+fn known_user(user: &str, sides: [&RuleSet; 2]) -> Result<(), CommandError> {
+    let has =
+        |side: &&RuleSet| side.configuration.users.is_empty() || side.configuration.user(user).is_some();
+    if sides.iter().any(has) {
+        return Ok(());
+    }
+    let users = sides.iter().flat_map(|side| &side.configuration.users);
+    let known: BTreeSet<&str> = users.map(|user| user.name.as_str()).collect();
+    let known: Vec<&str> = known.into_iter().collect();
+    Err(CommandError::usage(format!(
+        "--user: neither {} nor {} has the user {user}",
+        sides[0].name, sides[1].name
+    ))
+    .hint(format!("users: {}", known.join(", "))))
+}
+
+/// The conditions of the rules in front of all others that refuse a statement for how it is written.
+fn guards() -> Vec<Guard> {
+    let written = [RegexEngine::Pcre, RegexEngine::Re2]
+        .into_iter()
+        .flat_map(catalogue);
+    written
+        .filter_map(|pattern| {
+            let is_negated = match pattern.kind {
+                PatternKind::Complete => true,
+                PatternKind::Annotations => false,
+                _ => return None,
+            };
+            Some(Guard {
+                pattern: pattern.rule.match_pattern?,
+                is_negated,
+            })
+        })
+        .collect()
 }
 
 /// The user of a log without users, if there is only one.

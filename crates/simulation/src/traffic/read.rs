@@ -2,8 +2,10 @@
 
 mod digests;
 mod general;
+mod header;
 mod lines;
 mod prepared;
+mod schemas;
 mod slow;
 mod verbs;
 
@@ -11,7 +13,7 @@ use std::io::BufRead;
 
 use thiserror::Error;
 
-use super::{Record, Recorded};
+use super::{Record, Recorded, Schema};
 use lines::Lines;
 use verbs::Begins;
 
@@ -138,7 +140,7 @@ fn queries(mut lines: Lines<impl BufRead>, each: &mut dyn FnMut(&Record<'_>)) ->
 fn statement(text: &[u8]) -> Record<'_> {
     Record {
         user: None,
-        schema: None,
+        schema: Schema::NotRecorded,
         client: None,
         text,
         kind: Recorded::Statement,

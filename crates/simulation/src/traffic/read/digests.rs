@@ -4,7 +4,7 @@ use std::io::{BufRead, Read};
 
 use shardwright_sql::{LexMode, Lexer, Servers, Token, TokenKind};
 
-use super::{ReadError, Record, Recorded, Unread};
+use super::{ReadError, Record, Recorded, Schema, Unread};
 
 /// The largest dump that is read, in bytes.
 const MAX_DUMP_BYTES: u64 = 1 << 30;
@@ -62,7 +62,7 @@ impl Columns {
         });
         each(&Record {
             user: cell(self.user),
-            schema: cell(self.schema),
+            schema: cell(self.schema).map_or(Schema::NotRecorded, Schema::Is),
             client: cell(self.client),
             text: text.as_bytes(),
             kind: Recorded::Digest(hash),

@@ -1,10 +1,14 @@
-//! The general log: what each connection sent, with the user and schema that its connect line names.
+//! The general log: what each connection sent, with the user and schema that it has by then.
 
 use std::collections::HashMap;
 use std::io::BufRead;
 
+use shardwright_sql::{LexMode, Lexer};
+
+use super::header::{Header, Part};
 use super::lines::Lines;
 use super::prepared::Prepared;
+use super::schemas::SessionSchema;
 use super::{MAX_STATEMENT_BYTES, ReadError, Record, Recorded, Unread, without_end};
 
 /// Connections that are kept in mind; at one more, all are forgotten.
@@ -12,8 +16,8 @@ const MAX_CONNECTIONS: usize = 1 << 20;
 /// Bytes of prepared texts that are kept in mind; at one more, all are forgotten.
 const MAX_PREPARED_BYTES: usize = 64 << 20;
 
-/// Commands of the log.
-const COMMANDS: [&str; 18] = [
+/// The names of commands that MySQL 5.7 to 9 and MariaDB 10.6 to 11 write.
+const COMMANDS: [&str; 39] = [
     "Query",
     "Execute",
     "Prepare",
@@ -21,6 +25,7 @@ const COMMANDS: [&str; 18] = [
     "Init DB",
     "Quit",
     "Change user",
+    "Reset Connection",
     "Field List",
     "Statistics",
     "Ping",
@@ -31,7 +36,27 @@ const COMMANDS: [&str; 18] = [
     "Sleep",
     "Daemon",
     "Binlog Dump",
+    "Binlog Dump GTID",
+    "Table Dump",
     "Refresh",
+    "Create DB",
+    "Drop DB",
+    "Shutdown",
+    "Processlist",
+    "Kill",
+    "Debug",
+    "Time",
+    "Delayed insert",
+    "Connect Out",
+    "Register Slave",
+    "Register Replica",
+    "Set option",
+    "Clone",
+    "Subscribe Group Replication Stream",
+    "Bulk_execute",
+    "Slave_IO",
+    "Slave_SQL",
+    "Error",
 ];
 
 /// A line that begins an entry: the connection, the command, and what follows.
@@ -61,23 +86,24 @@ fn entry(text: &[u8]) -> Option<(u64, &'static str, &[u8])> {
     let digits = text.iter().position(|byte| !byte.is_ascii_digit())?;
     let id = std::str::from_utf8(text.get(..digits)?).ok()?.parse().ok()?;
     let after = text[digits..].strip_prefix(b" ")?;
+    let (name, rest) = match memchr::memchr(b'\t', after) {
+        Some(tab) => (&after[..tab], &after[tab + 1..]),
+        None => (after, &b""[..]),
+    };
     let command = COMMANDS
         .iter()
-        .find(|command| after.starts_with(command.as_bytes()))?;
-    let rest = &after[command.len()..];
-    match rest.first() {
-        None => Some((id, command, b"")),
-        Some(b'\t') => Some((id, command, &rest[1..])),
-        Some(_) => None,
-    }
+        .find(|command| command.as_bytes().eq_ignore_ascii_case(name))?;
+    Some((id, command, rest))
 }
 
 #[derive(Default)]
 struct Connection {
     user: Option<String>,
-    schema: Option<String>,
+    schema: SessionSchema,
     client: Option<String>,
     prepared: Prepared,
+    /// The entry before was PREPARE or EXECUTE as a text: the server writes what became of it beside it.
+    echoes: bool,
 }
 
 /// A command that carries a statement.
@@ -93,16 +119,22 @@ pub(super) fn read(
     each: &mut dyn FnMut(&Record<'_>),
 ) -> Result<Unread, ReadError> {
     let mut connections = Connections::default();
+    let mut server = Header::default();
     let mut open: Option<(u64, Sent, Vec<u8>)> = None;
     let mut outside = 0;
     while let Some(line) = lines.next()? {
+        if server.part(line) != Part::None {
+            if let Some((id, sent, text)) = open.take() {
+                connections.tell(id, sent, &text, each);
+            }
+            continue;
+        }
         let Some((id, command, rest)) = header(line) else {
             match &mut open {
                 Some((_, _, text)) if text.len() + line.len() < MAX_STATEMENT_BYTES => {
                     text.push(b'\n');
                     text.extend_from_slice(line);
                 }
-                // The lines that begin a file tell the server's version.
                 _ => outside += 1,
             }
             continue;
@@ -114,18 +146,7 @@ pub(super) fn read(
             "Query" => open = Some((id, Sent::Query, rest.to_vec())),
             "Prepare" => open = Some((id, Sent::Prepare, rest.to_vec())),
             "Execute" => open = Some((id, Sent::Execute, rest.to_vec())),
-            "Connect" | "Change user" => {
-                let connection = connect(&String::from_utf8_lossy(rest));
-                *connections.of(id) = connection;
-            }
-            "Init DB" => {
-                let schema = String::from_utf8_lossy(rest.trim_ascii()).into_owned();
-                connections.of(id).schema = Some(schema);
-            }
-            "Quit" => {
-                connections.known.remove(&id);
-            }
-            _ => {}
+            _ => connections.run(id, command, &String::from_utf8_lossy(rest)),
         }
     }
     if let Some((id, sent, text)) = open {
@@ -160,46 +181,78 @@ impl Connections {
         }
     }
 
+    /// A command without a statement.
+    fn run(&mut self, id: u64, command: &str, rest: &str) {
+        match command {
+            // The line before has the user, and the server ends the connection.
+            "Connect" | "Change user" if rest.starts_with("Access denied for user ") => {
+                self.known.remove(&id);
+            }
+            "Connect" | "Change user" => *self.of(id) = connect(rest),
+            // It is written once the server has changed the schema.
+            "Init DB" => self.of(id).schema = SessionSchema::named(rest),
+            "Reset Connection" => self.of(id).prepared = Prepared::default(),
+            "Quit" => {
+                self.known.remove(&id);
+            }
+            _ => {}
+        }
+        if let Some(connection) = self.known.get_mut(&id) {
+            connection.echoes = false;
+        }
+    }
+
     fn tell(&mut self, id: u64, sent: Sent, text: &[u8], each: &mut dyn FnMut(&Record<'_>)) {
         let text = without_end(text);
         if text.is_empty() {
             return;
         }
-        if sent == Sent::Prepare {
-            return self.prepare(id, text);
+        let is_echo = std::mem::take(&mut self.of(id).echoes);
+        match sent {
+            Sent::Prepare | Sent::Execute if is_echo => return,
+            Sent::Prepare => return self.prepare(id, text),
+            Sent::Query | Sent::Execute => {}
         }
-        let connection = self.known.get(&id);
+        let connection = self.of(id);
         let (text, kind) = match sent {
-            Sent::Query | Sent::Prepare => (text, Recorded::Statement),
-            Sent::Execute => match connection.and_then(|connection| connection.prepared.text_of(text)) {
+            Sent::Execute => match connection.prepared.text_of(text) {
                 Some(prepared) => (prepared, Recorded::Execution),
                 None => (text, Recorded::Digest(None)),
             },
+            Sent::Query | Sent::Prepare => (text, Recorded::Statement),
         };
         each(&Record {
-            user: connection.and_then(|connection| connection.user.as_deref()),
-            schema: connection.and_then(|connection| connection.schema.as_deref()),
-            client: connection.and_then(|connection| connection.client.as_deref()),
+            user: connection.user.as_deref(),
+            schema: connection.schema.as_record(),
+            client: connection.client.as_deref(),
             text,
             kind,
             count: 1,
         });
+        if sent == Sent::Query {
+            connection.echoes = is_prepared_as_text(text);
+            connection.schema.follow(text);
+        }
     }
 }
 
-/// `app@10.0.0.7 on shop using TCP/IP`, and of MariaDB `app@10.0.0.7 as anonymous on shop`
+/// `PREPARE s FROM …` and `EXECUTE s`. MySQL writes `PREPARE s FROM ...`, without what is prepared.
+fn is_prepared_as_text(text: &[u8]) -> bool {
+    let first = Lexer::new(text, LexMode::default()).significant().next();
+    first.is_some_and(|word| word.is_word(text, "PREPARE") || word.is_word(text, "EXECUTE"))
+}
+
+/// `app@10.0.0.7 on shop using TCP/IP`, and of proxy users `app@10.0.0.7 as other on shop`.
 fn connect(text: &str) -> Connection {
-    let (who, rest) = text
-        .split_once(" on ")
-        .map_or((text, ""), |(who, rest)| (who, rest));
+    let (who, rest) = text.split_once(" on ").unwrap_or((text, ""));
     let who = who.split(" as ").next().unwrap_or_default().trim();
     let (user, client) = who.rsplit_once('@').unwrap_or((who, ""));
-    let schema = rest.split(" using ").next().unwrap_or_default().trim();
+    let schema = rest.rsplit_once(" using ").map_or(rest, |(schema, _)| schema);
     let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
     Connection {
         user: some(user),
-        schema: some(schema),
+        schema: SessionSchema::named(schema.trim()),
         client: some(client),
-        prepared: Prepared::default(),
+        ..Connection::default()
     }
 }
