@@ -68,7 +68,7 @@ fn executions_that_a_rewrite_would_have_changed_are_no_part_of_the_answer() {
 fn what_is_not_modelled_is_undecided() {
     let environment = with_rules();
     let rules = environment.read("rules.sql").unwrap()
-        + "INSERT INTO mysql_users (username, default_hostgroup, fast_forward) VALUES ('bench', 1, 1);\nLOAD MYSQL USERS TO RUNTIME;\n";
+        + "INSERT INTO mysql_users (username, default_hostgroup, fast_forward) VALUES ('bench', 1, 1);\nload mysql users to runtime;\n";
     environment.write("off.sql", rules).unwrap();
     let output = environment
         .run(["prove", "equivalent", "off.sql", "off.sql"])

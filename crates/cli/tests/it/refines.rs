@@ -81,7 +81,7 @@ fn what_is_placed_elsewhere_refutes() {
 fn what_is_not_modelled_is_undecided() {
     let environment = with_rules();
     let rules = environment.read("rules.sql").unwrap()
-        + "INSERT INTO mysql_users (username, default_hostgroup, fast_forward) VALUES ('bench', 1, 1);\nLOAD MYSQL USERS TO RUNTIME;\n";
+        + "INSERT INTO mysql_users (username, default_hostgroup, fast_forward) VALUES ('bench', 1, 1);\nload mysql users to runtime;\n";
     environment.write("off.sql", rules).unwrap();
     let output = environment
         .run(["prove", "refines", "off.sql", "--of", "off.sql"])

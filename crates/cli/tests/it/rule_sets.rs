@@ -15,7 +15,7 @@ INSERT INTO mysql_users (username, password, default_hostgroup, default_schema) 
 INSERT INTO mysql_query_rules (rule_id, active, match_digest, destination_hostgroup, apply) VALUES
   (10, 1, '^SELECT', 2, 1),
   (20, 1, '^SELECT.*FOR UPDATE$', 1, 1);
-LOAD MYSQL QUERY RULES TO RUNTIME; LOAD MYSQL SERVERS TO RUNTIME; LOAD MYSQL USERS TO RUNTIME;
+LOAD MYSQL QUERY RULES TO RUNTIME; load mysql servers to runtime; load mysql users to runtime;
 ";
 
 pub(crate) fn with_rules() -> CommandEnvironment {
@@ -110,7 +110,7 @@ fn lint_of_a_dump_points_at_its_lines() {
     info[SW164]: LOAD and SAVE are not run: the tables count as the running configuration
       ╭▸ rules.sql:7:1
       │
-    7 │ LOAD MYSQL QUERY RULES TO RUNTIME;
+    7 │ LOAD MYSQL QUERY RULES TO RUNTIME; load mysql servers to runtime; load mysql users to runtime;
       │ ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━ the first of them
       │
       ╰ more: shardwright explain SW164
