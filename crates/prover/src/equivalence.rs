@@ -19,6 +19,7 @@ mod path;
 mod relation;
 mod rows;
 mod slices;
+mod spelling;
 mod state;
 mod step_keys;
 mod steps;
@@ -172,7 +173,7 @@ pub fn equivalence_by(left: &Configuration, right: &Configuration, means: &Means
 /// Looks for statements whose outcomes do not stand in the relation. For a refinement across engines, only users and what
 /// surrounds the rules is compared.
 pub(crate) fn compared(both: [&Configuration; 2], relation: Relation, means: &Means) -> (Comparison, Budget) {
-    let [left, right] = flags::without_idle(both);
+    let [left, right] = flags::without_idle(both).map(spelling::with_quotes);
     let lookups = Lookup::of_both([&left, &right]);
     let spending = Rc::new(Spending::of(means.budget));
     let pair = Pair {
