@@ -85,6 +85,7 @@ pub fn replay(throttle: &Throttle, series: &Series, parts: usize) -> Replay {
     };
     let mut readings = series.readings();
     let mut delays_s = 0.0;
+    let mut drawn = 0;
     for look in 0..=looks {
         let at = LOOK_EVERY.mul_f64(look as f64);
         let reading = readings.at(at);
@@ -109,8 +110,16 @@ pub fn replay(throttle: &Throttle, series: &Series, parts: usize) -> Replay {
             delays_s += regulator.delay().as_secs_f64() * LOOK_EVERY.as_secs_f64();
         }
         replay.greatest_delay = replay.greatest_delay.max(regulator.delay());
-        let part = (look as f64 / looks.max(1) as f64 * parts as f64) as usize;
-        if let Some(part) = replay.parts.get_mut(part.min(parts - 1)) {
+        let part = ((look as f64 / looks.max(1) as f64 * parts as f64) as usize).min(parts - 1);
+        // A short series has more parts than looks: what was seen last holds in the parts between.
+        for at in drawn + 1..part {
+            replay.parts[at] = Part {
+                at: replay.parts[at].at,
+                ..replay.parts[drawn]
+            };
+        }
+        drawn = part;
+        if let Some(part) = replay.parts.get_mut(part) {
             part.is_started |= regulator.is_started();
             part.delay = part.delay.max(regulator.delay());
             part.value = match (part.value, reading.value()) {
@@ -175,6 +184,21 @@ mod tests {
         assert_eq!(replay.mean_delay.as_millis(), 5);
         let started: Vec<bool> = replay.parts.iter().map(|part| part.is_started).collect();
         assert_eq!(started, [false, true, true, true, false]);
+    }
+
+    #[test]
+    fn every_part_of_a_short_series_is_known() {
+        let fixed = throttle(5, 5, 0, OnUnknown::Hold);
+        for parts in [1, 2, 7, 72, 600] {
+            let replay = replay(&fixed, &series(&["0", "4", "2"]), parts);
+            assert!(replay.unknown.is_zero());
+            let known = replay.parts.iter().filter(|part| part.value.is_some()).count();
+            assert_eq!(known, parts);
+            assert!(parts < 7 || !replay.parts[0].is_started && replay.parts[parts - 1].is_started);
+        }
+        let unknown = replay(&fixed, &series(&["0", "NULL", "0"]), 72);
+        let known = unknown.parts.iter().filter(|part| part.value.is_some()).count();
+        assert!((30..=42).contains(&known), "{known}");
     }
 
     #[test]

@@ -6,8 +6,8 @@ use clap::{Args as ClapArgs, ValueEnum};
 
 /// Replays a recorded series of a signal through a throttle, and draws what it does
 ///
-/// The series is a file with a time and a value in each row, separated by commas or tabs. Times are seconds or RFC 3339; what is
-/// no number is not known. The same code regulates as in the proxy. A recorded signal does not fall because statements wait: the first
+/// The series is a file with a time and a value in each row, separated by commas or tabs. Times are seconds, milliseconds
+/// since 1970, or RFC 3339; what is no number is not known. The same code regulates as in the proxy. A recorded signal does not fall because statements wait: the first
 /// start is what would have happened, and what follows is what the series asks for.
 #[derive(Debug, ClapArgs)]
 #[command(

@@ -281,9 +281,15 @@ fn push(
     Ok(())
 }
 
+/// From here on a number is a time in milliseconds, microseconds, nanoseconds since 1970: the same in seconds lies after the year
+/// 5000.
+const EPOCHS: [(f64, f64); 3] = [(1e17, 1e9), (1e14, 1e6), (1e11, 1e3)];
+
 /// Seconds: a number, RFC 3339, or a date and a time without a zone.
 fn time(text: &str) -> Option<f64> {
-    if let Ok(seconds) = text.parse::<f64>() {
+    if let Ok(number) = text.parse::<f64>() {
+        let unit = EPOCHS.iter().find(|(from, _)| number >= *from);
+        let seconds = unit.map_or(number, |(_, unit)| number / unit);
         return seconds.is_finite().then_some(seconds);
     }
     let timestamp = text.parse::<Timestamp>().ok().or_else(|| {
@@ -328,6 +334,9 @@ mod tests {
         for text in [
             "time,lag_s\n10,3\n10.5,NULL\n11,0\n",
             "time,lag_ms,other\n1795600000,3000,1\n1795600000.5,,1\n1795600001,0,1\n",
+            "t,lag_s\n1795600000000,3\n1795600000500,\n1795600001000,0\n",
+            "t,lag_s\n1795600000000000,3\n1795600000500000,\n1795600001000000,0\n",
+            "t,lag_s\n1795600000000000000,3\n1795600000500000000,\n1795600001000000000,0\n",
             "at\treading\n2026-11-25T10:00:00Z\t3000.0\n2026-11-25T10:00:00.5Z\tNULL\n2026-11-25T10:00:01Z\t0\n",
             "# kept by hand\ntime,Seconds_Behind_Master\n2026-11-25 10:00:00,3\n2026-11-25 10:00:00.5,-1\n2026-11-25 10:00:01,0\n",
         ] {
