@@ -32,6 +32,11 @@ impl Probe {
         self.range.contains(id) && !self.taken.contains(&id)
     }
 
+    /// Whether `name` gets this id if it is free: what a lock that has ids gives to new names.
+    pub fn is_first_choice(&self, name: &str, id: u32) -> bool {
+        u64::from(self.range.first) + hash(name) % self.size() == u64::from(id)
+    }
+
     /// The first free id from the hash of `name` on, around the end of the range; `None` when all are taken.
     pub fn give(&mut self, name: &str) -> Option<u32> {
         let size = self.size();

@@ -6,6 +6,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use shardwright_diagnostics::Severity;
 use shardwright_ids::{Lock, Probe};
 use shardwright_rules::HostgroupId;
 use shardwright_topology::model::{self as model, ClusterKind, IdRanges, Topology};
@@ -132,12 +133,7 @@ pub(super) fn numbers(
     names.extend(of_users(topology).into_iter().map(|wanted| (wanted, None)));
     names.sort_unstable_by(|(a, _), (b, _)| a.name.cmp(&b.name));
     let is_new = lock.below("hostgroups.").next().is_none();
-    for (wanted, id) in names.iter_mut().filter(|(_, id)| id.is_none()) {
-        *id = lock.get(&wanted.name).filter(|&id| probe.is_free(id));
-        if let Some(id) = *id {
-            probe.take(id);
-        }
-    }
+    let doubled = take_locked(lock, &mut names, &mut probe);
     if is_new {
         in_order(topology, ids, &mut names, &mut probe);
     }
@@ -156,6 +152,9 @@ pub(super) fn numbers(
             }
         }
     }
+    for doubled in doubled {
+        doubled.report(topology, &names, report);
+    }
     if let Some(origin) = first_without {
         let message = format!(
             "ids.hostgroups {}-{} has {} numbers, {} too few for the hostgroups of this topology",
@@ -173,6 +172,57 @@ pub(super) fn numbers(
     Numbers {
         of_purposes,
         of_servers,
+    }
+}
+
+/// A number that the lock has for two names: two branches gave it, and a merge kept both lines.
+struct Doubled {
+    id: u32,
+    /// Indexes of the name that keeps it and of the one that gets another.
+    keeps: usize,
+    loses: usize,
+}
+
+/// Gives each name its locked number. Of several with the same number, one that was not numbered by its hash is older; else the
+/// first keeps it.
+fn take_locked(lock: &Lock, names: &mut [(Wanted, Option<u32>)], probe: &mut Probe) -> Vec<Doubled> {
+    let mut holders: BTreeMap<u32, Vec<usize>> = BTreeMap::new();
+    for (at, (wanted, pin)) in names.iter().enumerate() {
+        let locked = lock.get(&wanted.name).filter(|_| pin.is_none());
+        if let Some(id) = locked.filter(|&id| probe.is_free(id)) {
+            holders.entry(id).or_default().push(at);
+        }
+    }
+    let mut doubled = Vec::new();
+    for (id, mut holders) in holders {
+        holders.sort_by_key(|&at| probe.is_first_choice(&names[at].0.name, id));
+        let keeps = holders[0];
+        names[keeps].1 = Some(id);
+        probe.take(id);
+        doubled.extend(holders[1..].iter().map(|&loses| Doubled { id, keeps, loses }));
+    }
+    doubled
+}
+
+impl Doubled {
+    fn report(&self, topology: &Topology, names: &[(Wanted, Option<u32>)], report: &mut Diagnostics<'_>) {
+        let Self { id, keeps, loses } = *self;
+        let (keeps, _) = &names[keeps];
+        let (Wanted { name, at, holds }, given) = &names[loses];
+        let cluster = &topology.clusters[*at];
+        let pin = match holds {
+            Holds::Purpose(purpose) => {
+                let (name, word) = (&cluster.name, purpose.word());
+                format!(": if a live system has it there, write clusters.{name}.hostgroups.{word}: {id}")
+            }
+            Holds::Server(_) => String::new(),
+        };
+        let message = format!(
+            "the lock has number {id} for {} and for {name}, which gets {} now{pin}",
+            keeps.name,
+            given.unwrap_or_default()
+        );
+        report.add(Severity::Warning, NUMBERS, cluster.origin, "", message);
     }
 }
 
