@@ -5,6 +5,7 @@
 
 mod actions;
 mod analysis;
+mod client_process;
 mod completion;
 mod cursor;
 mod diagnostics;

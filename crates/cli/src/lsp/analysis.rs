@@ -51,6 +51,20 @@ impl Analysis {
         }
     }
 
+    /// The environment of the session.
+    pub(super) fn environment(&self) -> Option<&str> {
+        self.options.environment.as_deref()
+    }
+
+    /// The project with these texts in place of its files, as an environment has it.
+    pub(super) fn read_as(&self, environment: Option<&str>, texts: &BTreeMap<String, String>) -> Loaded {
+        let options = Options {
+            environment: environment.map(str::to_owned),
+            ..self.options.clone()
+        };
+        read_project_with(&self.root, &options, texts)
+    }
+
     /// The file of this path.
     pub(super) fn file(&self, path: &str) -> Option<FileId> {
         let sources = &self.loaded.sources;

@@ -50,6 +50,7 @@ pub(super) fn read(input: &mut impl BufRead) -> io::Result<Option<Incoming>> {
     if (came as u64) < length {
         return Ok(None);
     }
+    replace_lone_surrogates(&mut body);
     Ok(Some(match serde_json::from_slice(&body) {
         Ok(message) => Incoming::Message(message),
         Err(error) => Incoming::Malformed {
@@ -61,6 +62,43 @@ pub(super) fn read(input: &mut impl BufRead) -> io::Result<Option<Incoming>> {
             reason: format!("the message is not JSON-RPC: {error}"),
         },
     }))
+}
+
+/// Writes `\ufffd` in place of each half of a pair of surrogates that stands alone. Editors that count in UTF-16 send one where
+/// a character is cut in two; JSON allows it, and no text of ours can hold it. The count stays the same.
+fn replace_lone_surrogates(body: &mut [u8]) {
+    let mut at = 0;
+    while let Some(found) = body[at..].iter().position(|byte| *byte == b'\\') {
+        at += found;
+        match (surrogate(body, at), surrogate(body, at + ESCAPE)) {
+            (Some(Half::First), Some(Half::Second)) => at += 2 * ESCAPE,
+            (Some(_), _) => {
+                body[at..at + ESCAPE].copy_from_slice(b"\\ufffd");
+                at += ESCAPE;
+            }
+            // The sign behind the backslash is part of its escape.
+            (None, _) => at = (at + 2).min(body.len()),
+        }
+    }
+}
+
+/// The length of `\ud800`.
+const ESCAPE: usize = 6;
+
+/// Which half of a pair of surrogates an escape is.
+enum Half {
+    First,
+    Second,
+}
+
+fn surrogate(body: &[u8], at: usize) -> Option<Half> {
+    let digits = body.get(at..at + ESCAPE)?.strip_prefix(b"\\u")?;
+    let value = u16::from_str_radix(std::str::from_utf8(digits).ok()?, 16).ok()?;
+    match value {
+        0xd800..=0xdbff => Some(Half::First),
+        0xdc00..=0xdfff => Some(Half::Second),
+        _ => None,
+    }
 }
 
 /// The length of the body; none at the end of the stream.
@@ -151,6 +189,28 @@ mod tests {
         ] {
             let stream = framed(bad) + &request;
             assert_eq!(what_comes(stream.as_bytes()), [seen, "request shutdown"], "{bad}");
+        }
+    }
+
+    #[test]
+    fn half_a_character_does_not_drop_its_message() {
+        for (sent, read_as) in [
+            (r"a\ud83dz", "a\u{fffd}z"),
+            (r"\uDE00", "\u{fffd}"),
+            (r"\ud83d\ude00", "\u{1f600}"),
+            (r"\ud83d\ud83d\ude00", "\u{fffd}\u{1f600}"),
+            (r"\ude00\ud83d", "\u{fffd}\u{fffd}"),
+            (r"\\ud800", "\\ud800"),
+            (r"\\\ud800", "\\\u{fffd}"),
+            (r"\u00e9\ud8", ""),
+        ] {
+            let stream = framed(&format!(r#"{{"id":1,"method":"a","params":["{sent}"]}}"#));
+            match read(&mut stream.as_bytes()).unwrap().unwrap() {
+                Incoming::Message(Message::Request(request)) => {
+                    assert_eq!(request.params, json!([read_as]), "{sent}");
+                }
+                _ => assert!(read_as.is_empty(), "{sent}"),
+            }
         }
     }
 

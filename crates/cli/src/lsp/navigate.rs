@@ -56,7 +56,16 @@ pub(super) fn addresses_of(definitions: &[&Symbol]) -> Vec<Arc<str>> {
     addresses
 }
 
-fn locations(symbols: Vec<&Symbol>, analysis: &Analysis, workspace: &Workspace) -> Vec<Location> {
+fn locations(symbols: Vec<&Symbol>, analysis: &Analysis, workspace: &mut Workspace) -> Vec<Location> {
+    let count = symbols.len();
+    if count > MAX_LOCATIONS {
+        let notice = format!("only the first {MAX_LOCATIONS} of {count} places are listed");
+        workspace.notices.push(notice);
+    }
+    if !analysis.symbols().complete() {
+        let notice = "the generators of this project make more names than are followed: places are missing";
+        workspace.notices.push(notice.to_owned());
+    }
     symbols
         .into_iter()
         .take(MAX_LOCATIONS)

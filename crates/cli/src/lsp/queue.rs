@@ -2,17 +2,22 @@
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead};
-use std::sync::mpsc::{self, Receiver, TryRecvError};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError, TryRecvError};
 use std::thread;
+use std::time::Duration;
 
 use lsp_server::{Message, RequestId};
 use lsp_types::notification::{Cancel, Notification as _};
 use lsp_types::{CancelParams, NumberOrString};
 
+use super::client_process::ClientProcess;
 use super::framing::{self, Incoming};
 
 /// Messages that wait before the reader pauses.
 const MAX_WAITING: usize = 256;
+
+/// How often a server that waits looks whether its client still runs.
+const LOOKS_EVERY: Duration = Duration::from_secs(5);
 
 /// Messages that have come.
 pub(super) struct Queue {
@@ -55,15 +60,19 @@ impl Queue {
         self.waiting.pop_front()
     }
 
-    /// Waits for a message; false at the end of the stream.
+    /// Waits for a message; false at the end of the stream, and when the client is gone.
     ///
     /// # Errors
     /// When the stream broke.
-    pub(super) fn wait(&mut self) -> io::Result<bool> {
-        if self.waiting.is_empty() && !self.ended {
-            match self.receiver.recv() {
+    pub(super) fn wait(&mut self, client: Option<&ClientProcess>) -> io::Result<bool> {
+        while self.waiting.is_empty() && !self.ended {
+            match self.receiver.recv_timeout(LOOKS_EVERY) {
                 Ok(read) => self.take(read),
-                Err(_) => self.ended = true,
+                Err(RecvTimeoutError::Disconnected) => self.ended = true,
+                // Another process may hold the stream open, such as one that the client has started.
+                Err(RecvTimeoutError::Timeout) => {
+                    self.ended = client.is_some_and(|client| !client.is_alive())
+                }
             }
         }
         match self.failure.take() {
@@ -130,9 +139,9 @@ mod tests {
         assert!(!queue.cancels(&RequestId::from(1)));
         assert!(!queue.cancels(&RequestId::from("3".to_owned())));
         for _ in messages {
-            assert!(queue.wait().unwrap() && queue.next().is_some());
+            assert!(queue.wait(None).unwrap() && queue.next().is_some());
         }
-        assert!(queue.next().is_none() && !queue.wait().unwrap());
+        assert!(queue.next().is_none() && !queue.wait(None).unwrap());
     }
 
     #[test]
@@ -142,8 +151,8 @@ mod tests {
         while let Ok(read) = queue.receiver.recv() {
             queue.take(read);
         }
-        assert!(queue.wait().unwrap() && queue.next().is_some());
-        assert!(queue.next().is_none() && queue.wait().is_err());
-        assert!(!queue.wait().unwrap());
+        assert!(queue.wait(None).unwrap() && queue.next().is_some());
+        assert!(queue.next().is_none() && queue.wait(None).is_err());
+        assert!(!queue.wait(None).unwrap());
     }
 }

@@ -1,6 +1,8 @@
 //! New names: every reference to the object is changed with its definition, or nothing is.
 
-use std::collections::{BTreeSet, HashMap};
+mod unchanged;
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::Arc;
 
 use lsp_types::{
@@ -14,6 +16,7 @@ use super::analysis::Analysis;
 use super::navigate::{addresses_of, file_position};
 use super::refusal::Refusal;
 use super::workspace::Workspace;
+use unchanged::Names;
 
 /// Variables of generators have addresses of this form, which no other object has.
 const GENERATOR_VARIABLE: &str = "for_each.";
@@ -48,15 +51,15 @@ pub(super) fn rename(
         return Err(Refusal::failed("there is no name here"));
     };
     let renaming = Renaming::of(&analysis, symbol).map_err(Refusal::failed)?;
-    let spans = renaming.spans(&params.new_name).map_err(Refusal::failed)?;
-    let sources = &analysis.loaded.sources;
+    let edits = renaming.edits(&params.new_name).map_err(Refusal::failed)?;
     // Editors take edits of one file in any order; ours have one.
     let mut changes: HashMap<Url, Vec<TextEdit>> = HashMap::new();
-    for span in spans {
-        let Some(location) = analysis.location(span, &workspace.documents) else {
-            continue;
-        };
-        let edit = TextEdit::new(location.range, written(&params.new_name, span, sources));
+    for (span, new) in edits {
+        let path = analysis.loaded.sources.path(span.file);
+        let location = analysis.location(span, &workspace.documents);
+        let location = location
+            .ok_or_else(|| Refusal::failed(format!("{path} cannot be edited: its path is no URL")))?;
+        let edit = TextEdit::new(location.range, new);
         changes.entry(location.uri).or_default().push(edit);
     }
     Ok(Some(WorkspaceEdit::new(changes)))
@@ -112,7 +115,20 @@ impl<'a> Renaming<'a> {
         })
     }
 
-    /// The spans that contain the name.
+    /// The spans that contain the name, with their new texts: all of them, or none if the project would mean something else.
+    fn edits(&self, new: &str) -> Result<BTreeMap<Span, String>, String> {
+        let sources = &self.analysis.loaded.sources;
+        let spans = self.spans(new)?;
+        let edits = spans.into_iter().map(|span| (span, written(new, span, sources)));
+        let edits: BTreeMap<Span, String> = edits.collect();
+        let old = self
+            .definitions
+            .first()
+            .map_or("", |first| sources.slice(first.span));
+        unchanged::check(self.analysis, Names { old, new }, &edits)?;
+        Ok(edits)
+    }
+
     fn spans(&self, new: &str) -> Result<BTreeSet<Span>, String> {
         self.check_name(new)?;
         let sources = &self.analysis.loaded.sources;
@@ -262,3 +278,6 @@ fn written(new: &str, span: Span, sources: &Sources) -> String {
         new.to_owned()
     }
 }
+
+#[cfg(test)]
+mod tests;

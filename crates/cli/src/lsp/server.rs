@@ -19,6 +19,7 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use super::client_process::ClientProcess;
 use super::framing::{self, Incoming};
 use super::queue::Queue;
 use super::refusal::Refusal;
@@ -46,6 +47,8 @@ struct Server<W> {
     output: W,
     phase: Phase,
     watches_files: bool,
+    /// The process of the client, if it has named it.
+    client: Option<ClientProcess>,
     workspace: Workspace,
 }
 
@@ -63,6 +66,7 @@ pub(super) fn serve(
         output,
         phase: Phase::New,
         watches_files: false,
+        client: None,
         workspace,
     };
     loop {
@@ -77,7 +81,7 @@ pub(super) fn serve(
                 framing::write_malformed(&mut server.output, code, &reason)?;
             }
             None => {
-                if !server.publish_next()? && !queue.wait()? {
+                if !server.publish_next()? && !queue.wait(server.client.as_ref())? {
                     return Ok(server.end());
                 }
             }
@@ -150,9 +154,16 @@ impl<W: Write> Server<W> {
             (Phase::Running, _) => {
                 let id = request.id.clone();
                 match answer(&mut self.workspace, request) {
-                    Ok(result) => self.send(Response::new_ok(id, result).into()),
-                    Err(refusal) => self.refuse(id, refusal),
+                    Ok(result) => self.send(Response::new_ok(id, result).into())?,
+                    Err(refusal) => self.refuse(id, refusal)?,
                 }
+                let notices = std::mem::take(&mut self.workspace.notices);
+                notices.into_iter().try_for_each(|message| {
+                    self.notify::<ShowMessage>(&ShowMessageParams {
+                        typ: MessageType::WARNING,
+                        message,
+                    })
+                })
             }
         }
     }
@@ -165,6 +176,7 @@ impl<W: Write> Server<W> {
         let client = Client::of(&params);
         self.workspace.documents.encoding = client.encoding;
         self.watches_files = client.watches_files;
+        self.client = client.process;
         self.phase = Phase::Running;
         self.workspace.start(&client.folders);
         match json(session::answer(client.encoding)) {

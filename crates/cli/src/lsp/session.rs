@@ -9,6 +9,7 @@ use lsp_types::{
     TextDocumentSyncOptions, TextDocumentSyncSaveOptions, WorkDoneProgressOptions,
 };
 
+use super::client_process::ClientProcess;
 use super::text::Encoding;
 
 /// The capabilities of the client.
@@ -18,6 +19,8 @@ pub(super) struct Client {
     pub(super) folders: Vec<PathBuf>,
     /// Whether it can report changes of files.
     pub(super) watches_files: bool,
+    /// Its process.
+    pub(super) process: Option<ClientProcess>,
 }
 
 impl Client {
@@ -45,6 +48,7 @@ impl Client {
                 .chain(root)
                 .filter_map(|url| url.to_file_path().ok())
                 .collect(),
+            process: params.process_id.and_then(ClientProcess::of),
             watches_files: watched
                 .and_then(|watched| watched.dynamic_registration)
                 .unwrap_or_default(),

@@ -33,6 +33,8 @@ pub(super) struct Publication {
 /// Everything that is open.
 pub(super) struct Workspace {
     pub(super) documents: OpenDocuments,
+    /// What the editor must tell its user beside the answer.
+    pub(super) notices: Vec<String>,
     directory: PathBuf,
     options: Options,
     projects: BTreeMap<PathBuf, Project>,
@@ -43,6 +45,7 @@ impl Workspace {
     pub(super) fn new(directory: PathBuf, options: Options) -> Self {
         Self {
             documents: OpenDocuments::default(),
+            notices: Vec::new(),
             directory,
             options,
             projects: BTreeMap::new(),

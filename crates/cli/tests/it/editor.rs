@@ -239,6 +239,11 @@ impl Editor {
         self.child.wait().unwrap()
     }
 
+    /// Leaves the server's input open; how the program ended.
+    pub(crate) fn wait(mut self) -> ExitStatus {
+        self.child.wait().unwrap()
+    }
+
     /// Closes the server's input; how the program ended.
     pub(crate) fn go_away(mut self) -> ExitStatus {
         self.input = None;
