@@ -77,7 +77,7 @@ pub use shardwright_vocabulary::{
     ClientTls, CommentForm, Conflict, Failback, Finder, FirewallMode, InShards, KeyKind, KeyRef, KeyTemplate,
     KeyValue, MissingBegin, NamePattern, Names, OnClientGone, OnUnknown, ReadOnlyCheck, RegexEngine, Role,
     RolesBy, ServerState as MemberStatus, ServerTls, SlowReaders, StatedTables, StatementKind, UnknownLag,
-    Unqualified, Words, WriterServesReads, glob_matches, is_glob, is_host, is_login,
+    Unqualified, Words, WriterServesReads, glob_matches, is_client_address, is_glob, is_host, is_login,
 };
 pub use statement::{Statement, TransactionEnd, digest_hash};
 pub use steps::{DelayStep, ReadSelection, RoleStep, WriterHint};

@@ -1,6 +1,6 @@
 //! Values with units and ranges, as texts: `500ms`, `2%`, `1..200`, `1000-2999`.
 
-use shardwright_vocabulary::{parse_integer, parse_unsigned};
+use shardwright_vocabulary::{is_host, parse_integer, parse_unsigned};
 use std::ops::RangeInclusive;
 
 use crate::model::KeyRange;
@@ -57,8 +57,8 @@ pub(crate) fn is_host_and_port(text: &str) -> bool {
     let Some((host, port)) = text.rsplit_once(':') else {
         return false;
     };
-    let host_is_plain =
-        !host.is_empty() && (!host.contains(':') || (host.starts_with('[') && host.ends_with(']')));
+    let bracketed = host.strip_prefix('[').and_then(|host| host.strip_suffix(']'));
+    let host_is_plain = is_host(bracketed.unwrap_or(host)) && (bracketed.is_some() || !host.contains(':'));
     host_is_plain && parse_unsigned(port).is_some_and(|port| (1..=65_535).contains(&port))
 }
 
@@ -88,5 +88,7 @@ mod tests {
         assert!(is_host_and_port("[::1]:6032"));
         assert!(!is_host_and_port("::1:6032"));
         assert!(!is_host_and_port("db:0"));
+        assert!(!is_host_and_port("d b:6032"));
+        assert!(!is_host_and_port("db\n:6032"));
     }
 }

@@ -24,7 +24,7 @@ pub use cluster::{
 pub use duration::{duration_ms, parse_unsigned};
 pub use glob::{glob_matches, is_glob};
 pub use key::{KeyKind, KeyRef, KeyTemplate, KeyValue, parse_integer};
-pub use names::{MAX_LOGIN, NamePattern, Names, is_host, is_login};
+pub use names::{MAX_LOGIN, NamePattern, Names, is_client_address, is_host, is_login};
 pub use regex::RegexEngine;
 pub use session::OnClientGone;
 pub use severity::Severity;

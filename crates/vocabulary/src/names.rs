@@ -1,5 +1,6 @@
 //! Sets of names.
 
+use std::net::IpAddr;
 use std::sync::Arc;
 
 use serde::{Deserialize, Serialize};
@@ -76,10 +77,26 @@ impl<T: Into<Arc<str>>> From<T> for NamePattern {
     }
 }
 
-/// Whether a text is the name or the address of a host, without a port.
+/// Whether a text is the name or the address of a host, without a port. Names of hosts have no blanks and no quotes.
 #[must_use]
 pub fn is_host(text: &str) -> bool {
-    !text.is_empty() && text.matches(':').count() != 1
+    !text.is_empty() && text.matches(':').count() != 1 && !text.chars().any(is_foreign_to_hosts)
+}
+
+/// Whether no name and no address of a host holds the character.
+fn is_foreign_to_hosts(letter: char) -> bool {
+    letter.is_whitespace() || letter.is_control() || "\"'`;,\\".contains(letter)
+}
+
+/// Whether a text is the address of a client as sessions have it: an IP address without a port, or `localhost` on a unix socket.
+#[must_use]
+pub fn is_client_address(text: &str) -> bool {
+    // The zone of a link-local address is part of it.
+    let address = text.split_once('%').map_or(text, |(address, _)| address);
+    text == "localhost"
+        || address
+            .parse::<IpAddr>()
+            .is_ok_and(|address| address.is_ipv6() || !text.contains('%'))
 }
 
 /// The most characters that the name of an account has on a server: MariaDB's. MySQL has 32.

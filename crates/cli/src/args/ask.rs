@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{Args as ClapArgs, Subcommand, ValueEnum};
+use shardwright_rules::is_client_address;
 
 /// Shows where statements go, and why: the rules that matched, and those that did not
 ///
@@ -44,8 +45,8 @@ pub(crate) struct Route {
     /// The session's schema; default: the user's schema
     #[arg(long)]
     pub(crate) schema: Option<String>,
-    /// The client's address
-    #[arg(long, value_name = "ADDRESS")]
+    /// The client's address: an IP address, or localhost for a unix socket
+    #[arg(long, value_name = "ADDRESS", value_parser = client_address)]
     pub(crate) client: Option<String>,
     /// Also says which servers take the statement if this holds: db1=down (or pay/db1=down), read-only, promoted, minority, lag:20s,
     /// lag:unknown, queue:500. Repeat it for several servers
@@ -54,6 +55,14 @@ pub(crate) struct Route {
     /// The engine to compile for; default: the first that the project lists
     #[arg(long, value_name = "ENGINE")]
     pub(crate) engine: Option<String>,
+}
+
+fn client_address(text: &str) -> Result<String, String> {
+    if is_client_address(text) {
+        Ok(text.to_owned())
+    } else {
+        Err("expected an IP address without a port, or localhost".to_owned())
+    }
 }
 
 /// `--client-profile`

@@ -6,7 +6,7 @@ use std::ops::RangeInclusive;
 use serde_json::{Value, json};
 
 use super::shapes::{self, EXPECTS};
-use super::{Declared, Defaults, FieldKind};
+use super::{Declared, Defaults, FieldKind, STRICT};
 use crate::model::Words;
 
 /// A kind that is the same in all its fields: its type, the function that declares a field of it, and its schema.
@@ -49,7 +49,11 @@ pub(crate) const fn filled(name: &'static str, says: &'static str) -> Declared<T
 
 impl FieldKind for Text {
     fn shape(&self, says: &str) -> Value {
-        shapes::text(says)
+        let mut shape = shapes::text(says);
+        if !self.may_be_empty {
+            shape[STRICT] = json!({ "minLength": 1 });
+        }
+        shape
     }
 }
 

@@ -55,11 +55,15 @@ pub(crate) const ENVIRONMENTS: &str = "environments";
 pub(crate) const WHERE: &str = "x-default-where";
 
 /// What only we read of a schema; what is published is without it.
-pub(crate) const INTERNAL: [&str; 6] = [NEEDED, PAGE, ABSENT, REFERS, KEYS, DEFINES];
+pub(crate) const INTERNAL: [&str; 8] = [NEEDED, PAGE, ABSENT, REFERS, KEYS, DEFINES, STRICT, NOT_WITH];
 /// An object without the field is an error.
 pub(crate) const NEEDED: &str = "x-needed";
 /// What the page of the language adds to the sentence.
 pub(crate) const PAGE: &str = "x-page";
+/// What readers refuse that looks at one file alone, as keywords of JSON Schema. Readers word it; published schemas have the keywords.
+pub(crate) const STRICT: &str = "x-strict";
+/// The fields that an object cannot have beside this one, as [`STRICT`] is for a value.
+pub(crate) const NOT_WITH: &str = "x-not-with";
 /// What holds where the field is not given, in words.
 pub(crate) const ABSENT: &str = "x-absent";
 
@@ -104,6 +108,10 @@ pub(crate) struct Declared<K> {
     keys: &'static str,
     /// The section of addresses whose objects its value defines.
     defines: &'static str,
+    /// As [`STRICT`], as a JSON object.
+    strict: &'static str,
+    /// As [`NOT_WITH`], with blanks between the names.
+    not_with: &'static str,
 }
 
 /// When a default holds.
@@ -148,6 +156,8 @@ impl<K: FieldKind> Declared<K> {
             refers: "",
             keys: "",
             defines: "",
+            strict: "",
+            not_with: "",
         }
     }
 
@@ -183,6 +193,18 @@ impl<K: FieldKind> Declared<K> {
     /// The section of addresses whose objects its value defines.
     pub(crate) const fn defines(mut self, section: &'static str) -> Self {
         self.defines = section;
+        self
+    }
+
+    /// What its reader refuses besides, as keywords of JSON Schema.
+    pub(crate) const fn strict(mut self, keywords: &'static str) -> Self {
+        self.strict = keywords;
+        self
+    }
+
+    /// The fields that its reader refuses beside it, with blanks between their names.
+    pub(crate) const fn not_with(mut self, fields: &'static str) -> Self {
+        self.not_with = fields;
         self
     }
 
@@ -232,6 +254,8 @@ impl<K: Defaults> Declared<K> {
             refers: self.refers,
             keys: self.keys,
             defines: self.defines,
+            strict: self.strict,
+            not_with: self.not_with,
         }
     }
 }
@@ -268,9 +292,17 @@ impl<K: FieldKind> AnyField for Declared<K> {
             (REFERS, self.refers),
             (KEYS, self.keys),
             (DEFINES, self.defines),
+            (NOT_WITH, self.not_with),
         ] {
             if !text.is_empty() {
                 schema[key] = text.into();
+            }
+        }
+        if !self.strict.is_empty() {
+            let keywords: serde_json::Map<String, Value> =
+                serde_json::from_str(self.strict).expect("keywords are JSON, which a test holds");
+            for (keyword, value) in keywords {
+                schema[STRICT][keyword] = value;
             }
         }
         schema

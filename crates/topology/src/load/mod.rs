@@ -179,7 +179,7 @@ fn resolve(
     check(&checkers.topology, documents.topology(), report);
     let environments = documents.listed_environments(sources);
     if !environments.is_empty() {
-        check(&Checker::new(schema::environment()), environments, report);
+        check(&Checker::new(schema::bare_environment()), environments, report);
     }
     let overlay = overlay(documents, checkers, sources, report);
     // What is missing in a tree may stand in the part of its file that could not be read.
@@ -225,7 +225,7 @@ fn resolve(
     let is_whole = !context.report.problems.has_errors();
     let tests: Vec<&Node> = documents.tests.iter().filter_map(complete_root).collect();
     if !tests.is_empty() {
-        Checker::new(schema::tests()).check_all(&tests, &mut context.report);
+        Checker::new(schema::bare_tests()).check_all(&tests, &mut context.report);
     }
     let tested = resolve::route_tests::Tested {
         topology: &topology,

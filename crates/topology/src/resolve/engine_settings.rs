@@ -27,7 +27,7 @@ object! {
 
 object! {
     mod service = "Where `shardwright refuse` runs.";
-    HOST: Text = filled("host", "Where ProxySQL reaches `shardwright refuse`.").needed().examples(r#"["127.0.0.1"]"#);
+    HOST: Text = filled("host", "Where ProxySQL reaches `shardwright refuse`.").needed().strict(super::server::HOST_KEYWORDS).examples(r#"["127.0.0.1"]"#);
     PORT: Int<u16> = int(
         "port",
         "The TCP port of the first reason; each further reason gets the next port.",

@@ -22,6 +22,7 @@ const MAX_PATH: usize = 90;
 object! {
     pub(crate) mod listener = "A port or a unix socket that clients connect to.";
     PORT: Int<u16> = int("port", "The TCP port; each listener needs a different one.", 1, 65_535)
+        .not_with("socket mode")
         .page("A listener has `port` or `socket`.");
     ADDRESS: Text = filled(
         "address",

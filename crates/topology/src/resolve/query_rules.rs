@@ -52,6 +52,7 @@ object! {
 object! {
     mod anchor = "The object before or after which the block is placed.";
     BEFORE: Text = filled("before", "Before the rules of the object at this address.")
+        .not_with("after")
         .refers(refers::RULES);
     AFTER: Text = filled("after", "After the rules of the object at this address.")
         .refers(refers::RULES);
@@ -89,6 +90,7 @@ object! {
         "A hostgroup by number; `cluster` and `role` name one.",
     );
     CLUSTER: Text = text("cluster", "The name of the cluster that it goes to.")
+        .not_with("destination_hostgroup")
         .page("It replaces `destination_hostgroup`.")
         .refers(refers::CLUSTERS);
     ROLE: Or<Word<Role>> = word("role", "Which of the cluster's hostgroups; writer by default.")

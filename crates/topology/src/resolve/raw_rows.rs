@@ -1,7 +1,7 @@
 //! What stands beside raw rules: rows of fast routing, and hostgroups that refuse.
 
 use super::object::Object;
-use super::{Defined, names};
+use super::{Defined, names, server};
 use crate::codes::{MISSING_KEY, NOT_TOGETHER};
 use crate::fields::{AnyField, object};
 use crate::model::{RawRefusing, RawRoute, RefusedBy, Role};
@@ -13,7 +13,7 @@ object! {
     REASON: Text = filled("reason", "What clients are told, with its code, such as `SW351: no shard key`.").needed();
     BY: Or<Word<RefusedBy>> = word("by", "Who refuses the login: ProxySQL's own admin port, or `shardwright refuse`.")
         .or(RefusedBy::Admin);
-    HOST: Text = filled("host", "The host name or address of the server that refuses.").needed();
+    HOST: Text = filled("host", "The host name or address of the server that refuses.").needed().strict(server::HOST_KEYWORDS);
     PORT: Int<u16> = int("port", "The TCP port of the server that refuses.", 1, 65_535).needed();
 }
 
@@ -30,6 +30,7 @@ object! {
         "A hostgroup by number; `cluster` and `role` name one.",
     );
     CLUSTER: Text = text("cluster", "The name of the cluster that it goes to.")
+        .not_with("destination_hostgroup")
         .page("It replaces `destination_hostgroup`.")
         .refers(refers::CLUSTERS);
     ROLE: Or<Word<Role>> = word("role", "Which of the cluster's hostgroups; writer by default.")
@@ -43,7 +44,7 @@ pub(super) fn refusing(object: &Object<'_, '_>, context: &mut Context<'_>) -> Op
         hostgroup: object.get(&refusing::HOSTGROUP, context)?,
         reason: object.get(&refusing::REASON, context)?,
         by: object.get(&refusing::BY, context),
-        host: object.get(&refusing::HOST, context)?,
+        host: server::host(object, &refusing::HOST, context)?,
         port: object.get(&refusing::PORT, context)?,
     })
 }

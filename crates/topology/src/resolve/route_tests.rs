@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 use shardwright_diagnostics::{Diagnostic, Span, did_you_mean};
 use shardwright_documents::Node;
+use shardwright_vocabulary::is_client_address;
 
 use super::object::{Object, ObjectOrigin};
 use super::values::words_of;
@@ -74,8 +75,10 @@ object! {
              Such a test is for the bundled engine, which watches servers.",
         );
     QUERY: Text = text("query", "The statement that the session sends.")
+        .not_with("script execute")
         .page("Blanks at its end do not count.");
     EXPECT: Definition = defined("expect", "", "expect")
+        .not_with("script")
         .page("The expected result.");
     SCRIPT: List = list(
         "script",
@@ -83,6 +86,7 @@ object! {
         "a list of statements",
         Shaped::Object(&step::FIELDS),
     )
+        .strict(r#"{"minItems": 1}"#)
         .page("It replaces `query` and `expect`.");
 }
 
@@ -120,7 +124,7 @@ object! {
         .refers(refers::USERS);
     SCHEMA: Text = text("schema", "The session's schema; the user's if not given.")
         .refers(refers::SCHEMAS);
-    CLIENT: Text = filled("client", "The client's address, such as 10.0.0.7.").examples(r#"["10.0.0.7"]"#);
+    CLIENT: Text = filled("client", "The client's address, such as 10.0.0.7.").strict(r#"{"pattern": "^[0-9A-Fa-f:.]+(?:%.*)?$|^localhost$|\\$\\("}"#).examples(r#"["10.0.0.7"]"#);
     LISTENER: Text = filled("listener", "The name of the listener that the client connected to.")
         .refers(refers::LISTENERS);
 }
@@ -453,9 +457,7 @@ impl<'t> Reader<'t> {
             schema: object
                 .get(&session::SCHEMA, context)
                 .or_else(|| around.schema.clone()),
-            client: object
-                .get(&session::CLIENT, context)
-                .or_else(|| around.client.clone()),
+            client: client(object, context).or_else(|| around.client.clone()),
             listener: listener.or_else(|| around.listener.clone()),
         }
     }
@@ -477,4 +479,14 @@ impl<'t> Reader<'t> {
         let diagnostic = names::unknown(kind, name, candidates.into_iter(), span, context);
         object.push(diagnostic, context);
     }
+}
+
+/// The address of a session's client.
+fn client(object: &Object<'_, '_>, context: &mut Context<'_>) -> Option<Arc<str>> {
+    let client: Arc<str> = object.get(&session::CLIENT, context)?;
+    if !is_client_address(&client) {
+        let message = format!("expected an IP address without a port, or localhost, found {client:?}");
+        object.error(BAD_VALUE, message, object.span(&session::CLIENT), context);
+    }
+    Some(client)
 }

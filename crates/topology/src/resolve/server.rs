@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::Timestamp;
 use rustc_hash::FxHashMap;
 use shardwright_diagnostics::{Diagnostic, Span};
+use shardwright_vocabulary::is_host;
 
 use self::server::{HOST, MAX_REPLICATION_LAG, UNTIL};
 use super::instances;
@@ -20,6 +21,7 @@ object! {
     HOST: Text = filled("host", "The host name or the address of the server.").needed().examples(
         r#"["db1.internal", "10.0.0.7"]"#,
     )
+        .strict(HOST_KEYWORDS)
         .page("Without a port. A name stands for one server, and may [come to lead elsewhere](../operating.md#a-host-name-that-leads-elsewhere).");
     PORT: Or<Int<u16>> = int("port", "TCP port; 3306 by default.", 1, 65_535).or(3306);
     WEIGHT: Or<Count> = weight(
@@ -37,6 +39,7 @@ object! {
         "max_connections",
         "The maximum number of connections that one proxy opens to it, per hostgroup; 1000 by default.",
     )
+    .strict(r#"{"minimum": 1}"#)
     .or(1_000)
     .examples("[400]")
     .page("At least 1.");
@@ -44,6 +47,7 @@ object! {
         "server_max_connections",
         "The server's own `max_connections`. If it is given, it is compared with what all proxies together may open.",
     )
+    .strict(r#"{"minimum": 1}"#)
     .examples("[2000]")
     .page("Too many connections are a finding (SW704).")
     .absent("not compared");
@@ -65,6 +69,10 @@ object! {
     .page("It is SW316.");
     REASON: Text = text("reason", "The reason for the state, such as a change number.").examples(r#"["CHG-77"]"#);
 }
+
+/// [`is_host`] as a pattern; an expression may stand in it.
+pub(super) const HOST_KEYWORDS: &str =
+    r#"{"pattern": "^(?![^:]*:[^:]*$)[^\\s\\x00-\\x1f\\x7f\"'`;,\\\\]+$|\\$\\("}"#;
 
 /// Shares are relative: nobody needs more than the largest weight of ProxySQL.
 const fn weight(name: &'static str, says: &'static str) -> Declared<Count> {
@@ -143,6 +151,12 @@ pub(super) fn host(
         let diagnostic = Diagnostic::error(BAD_VALUE, "`host` contains a port")
             .at(object.span(field), "")
             .help(format!("write `port: {port}` beside it"));
+        object.push(diagnostic, context);
+    } else if !is_host(&host) {
+        let message = format!("expected the name or the address of a host, found {host:?}");
+        let diagnostic = Diagnostic::error(BAD_VALUE, message)
+            .at(object.span(field), "")
+            .help("a host has no blanks, quotes, commas, semicolons and backslashes");
         object.push(diagnostic, context);
     }
     Some(host)

@@ -25,6 +25,8 @@ object! {
         "a list of keys",
         Shaped::Custom(key_schema),
     )
+    .strict(r#"{"minItems": 1}"#)
+    .not_with("remainders")
     .examples(r#"[[17], ["1..200"], ["North America"]]"#);
     REMAINDERS: List = list(
         "remainders",
@@ -32,6 +34,7 @@ object! {
         "a list of remainders",
         Shaped::Custom(remainder_schema),
     )
+    .strict(r#"{"minItems": 1}"#)
     .examples(r#"[["0..49"]]"#);
     CLUSTER: Text = text("cluster", "The name of the cluster that it is on.")
         .refers(refers::CLUSTERS);

@@ -19,6 +19,7 @@ object! {
         .page("Or `refuse`.");
     ROLE: Or<Word<Role>> = word("role", "Which of its hostgroups; writer by default.").or(Role::Writer);
     REFUSE: Text = filled("refuse", "Why they are refused. The client gets this text.")
+        .not_with("cluster role")
         .examples(r#"["DROP goes through change management"]"#)
         .page("One line of at most 300 characters.");
     REASON: Text = reason();

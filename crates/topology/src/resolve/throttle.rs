@@ -26,6 +26,7 @@ object! {
     APPLIES_TO: Definition = applies_to();
     SIGNAL: Part = part("signal", &signal::FIELDS)
         .page("One of the signals in the next table.")
+        .strict(r#"{"maxProperties": 1}"#)
         .absent("always on");
     DELAY: Custom = custom(
         "delay",

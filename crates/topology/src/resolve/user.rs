@@ -7,7 +7,7 @@ use self::reference::{COMMAND, ENV, FILE, PREVIOUS};
 use super::object::Object;
 use super::{Defined, instances, logins, names};
 use crate::codes::{BAD_VALUE, LITERAL_SECRET, MISSING_KEY, NOT_TOGETHER, UNKNOWN_REFERENCE, WRONG_TYPE};
-use crate::fields::{AnyField, EXPECTS, object, shapes};
+use crate::fields::{AnyField, EXPECTS, STRICT, object, shapes};
 use crate::model::{
     Annotations, ClientTls, Cluster, ClusterId, OriginId, PlainText, Role, Secret, SecretSource, ShardMap,
     Table, User,
@@ -46,6 +46,7 @@ object! {
         "max_connections",
         "The maximum number of sessions on one proxy; 10000 by default.",
     )
+    .strict(r#"{"minimum": 1}"#)
     .or(10_000)
     .examples("[2000]")
     .page("At least 1.");
@@ -73,11 +74,12 @@ object! {
 
 object! {
     pub(crate) mod reference = "A reference to a secret.";
-    ENV: Text = filled("env", "The environment variable that holds it.").examples(r#"["APP_PASSWORD"]"#);
+    ENV: Text = filled("env", "The environment variable that holds it.").not_with("file command").examples(r#"["APP_PASSWORD"]"#);
     FILE: Text = filled(
         "file",
         "The file whose first line holds it, relative to the project.",
     )
+    .not_with("command")
     .examples(r#"["secrets/app"]"#)
     .page("One line break at its end is not part of the value.");
     COMMAND: Texts = texts(
@@ -110,6 +112,7 @@ fn reference_or_literal(says: &str, fields: impl Iterator<Item = (&'static str, 
         ("description", says.into()),
         ("if", json!({ "type": "object" })),
         ("then", shapes::object(reference::FIELDS.says, fields)),
+        (STRICT, json!({ "type": "object" })),
         (
             "else",
             json!({ "type": "string", EXPECTS: "a reference such as {env: APP_PASSWORD}" }),

@@ -1,13 +1,16 @@
-//! The published JSON Schemas (Draft 2020-12), made from the declarations of [`crate::fields`]; what checks structure is
-//! what is published.
+//! The published JSON Schemas (Draft 2020-12), made from the declarations of [`crate::fields`].
 //!
-//! Keys that an object must have are not in the schema: objects merge over files, and each file is checked alone.
+//! [`bare_topology`] and the like are what checks files before they are read. What is published is stricter: it also has what readers refuse of one
+//! file, which they word better than a schema.
+//!
+//! Keys that an object must have are in no schema: objects merge over files, and each file is checked alone.
 
 mod render;
 mod tables;
 
 use serde_json::{Value, json};
 
+use crate::fields::STRICT;
 use crate::fields::shapes::mapping;
 use crate::resolve;
 use crate::tree::generate;
@@ -46,6 +49,9 @@ pub fn tests() -> Value {
 pub(crate) fn bare_tests() -> Value {
     let mut schema = resolve::route_tests::file::FIELDS.schema();
     head(&mut schema, "tests.v1.json", "shardwright route tests");
+    schema["properties"]["route_tests"]["additionalProperties"][STRICT] = json!({
+        "anyOf": [{ "required": ["query", "expect"] }, { "required": ["script"] }],
+    });
     schema["$defs"] = mapping([
         ("for_each", generate::schema()),
         ("session", resolve::route_tests::session::FIELDS.schema()),
@@ -108,18 +114,23 @@ pub enum File {
 /// The schema of a kind of file as it is published, with what names in fields stand for.
 #[must_use]
 pub fn with_references(file: File) -> Value {
-    let mut schema = match file {
-        File::Topology => bare_topology(),
-        File::Project => bare_project(),
-        File::Tests => bare_tests(),
-        File::Environment => bare_environment(),
-    };
+    let mut schema = bare(file);
     render::render(&mut schema);
     schema
 }
 
+fn bare(file: File) -> Value {
+    match file {
+        File::Topology => bare_topology(),
+        File::Project => bare_project(),
+        File::Tests => bare_tests(),
+        File::Environment => bare_environment(),
+    }
+}
+
 /// A schema as it is published: without what only we read, and with texts in the form that editors show.
 fn published(mut schema: Value) -> Value {
+    render::with_what_readers_refuse(&mut schema);
     render::without_internal(&mut schema);
     render::render(&mut schema);
     schema

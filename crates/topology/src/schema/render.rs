@@ -2,8 +2,44 @@
 
 use serde_json::{Map, Value, json};
 
-use crate::fields::INTERNAL;
-use crate::fields::{EXPECTS, WHERE};
+use crate::fields::refers::DEFINES;
+use crate::fields::{EXPECTS, INTERNAL, NOT_WITH, STRICT, WHERE};
+
+/// Names of objects: letters, digits, `_` and `-`, and expressions.
+const NAMES: &str = r"^(?:[A-Za-z0-9_-]|\$\([^)]*\))+$";
+
+/// Adds what readers refuse of one file.
+pub(super) fn with_what_readers_refuse(schema: &mut Value) {
+    match schema {
+        Value::Object(parts) => {
+            parts.values_mut().for_each(with_what_readers_refuse);
+            if let Some(Value::Object(strict)) = parts.remove(STRICT) {
+                parts.extend(strict);
+            }
+            if parts.contains_key(DEFINES) && parts.contains_key("additionalProperties") {
+                parts.insert("propertyNames".to_owned(), json!({ "pattern": NAMES }));
+            }
+            if let Some(pairs) = exclusive(parts) {
+                parts.insert("not".to_owned(), json!({ "anyOf": pairs }));
+            }
+        }
+        Value::Array(parts) => parts.iter_mut().for_each(with_what_readers_refuse),
+        _ => {}
+    }
+}
+
+/// The pairs of fields that an object cannot have.
+fn exclusive(object: &Map<String, Value>) -> Option<Vec<Value>> {
+    let properties = object.get("properties")?.as_object()?;
+    let pairs: Vec<Value> = properties
+        .iter()
+        .filter_map(|(field, schema)| Some((field, schema.get(NOT_WITH)?.as_str()?)))
+        .flat_map(|(field, others)| others.split(' ').map(move |other| (field, other)))
+        .filter(|(_, other)| properties.contains_key(*other))
+        .map(|(field, other)| json!({ "required": [field, other] }))
+        .collect();
+    (!pairs.is_empty()).then_some(pairs)
+}
 
 /// Takes out what only we read.
 pub(super) fn without_internal(schema: &mut Value) {

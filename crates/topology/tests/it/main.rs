@@ -11,6 +11,7 @@ mod patched_items;
 mod properties;
 mod resolved;
 mod schemas;
+mod schemas_and_readers;
 mod support;
 mod symbols;
 mod valid;

@@ -151,7 +151,7 @@ fn defaults_that_are_described_are_printed() {
 }
 
 /// Sections that hold a bit of everything that has a default, as JSON, which is YAML.
-fn sample() -> (Value, Value) {
+pub(crate) fn sample() -> (Value, Value) {
     let (a, b) = (json!({"host": "a"}), json!({"host": "b"}));
     let topology = json!({
         "clusters": {

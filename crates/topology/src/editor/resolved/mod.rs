@@ -116,8 +116,8 @@ impl Shown<'_> {
             address: String::new(),
         };
         let (view, schema) = match self.request.part {
-            Part::Topology => (layers.topology(), schema::topology()),
-            Part::Project => (layers.project(), schema::project()),
+            Part::Topology => (layers.topology(), schema::bare_topology()),
+            Part::Project => (layers.project(), schema::bare_project()),
         };
         let environment = Environment::default();
         if let Some(view) = view {
