@@ -14,6 +14,21 @@ pub(crate) const GIT_ATTRIBUTES: (&str, &str) = (
     "shardwright.lock merge=union\nenv/*.lock merge=union\n",
 );
 
+/// The lines that the attributes of a repository lack, where it has some: they are its own, and nothing is added to them.
+pub(crate) fn missing_attributes(directory: &Path) -> Option<String> {
+    let (name, content) = GIT_ATTRIBUTES;
+    let path = directory.join(name);
+    let text = fs::read(&path).ok()?;
+    let text = String::from_utf8_lossy(&text);
+    let present = |line: &str| text.lines().any(|there| there.trim() == line);
+    let missing: Vec<&str> = content.lines().filter(|line| !present(line)).collect();
+    (!missing.is_empty()).then(|| {
+        let path = path.display();
+        let lines = missing.join("\n  ");
+        format!("{path} is there already; add this to it, so that git can merge locks:\n  {lines}")
+    })
+}
+
 /// Replaces a file in one step, so that a reader never sees half of it. The file keeps its mode, and a symbolic link
 /// to it stays one. A pipe or a device, such as /dev/null, is written to.
 pub(crate) fn replace_file(path: &Path, bytes: &[u8]) -> Result<(), CommandError> {

@@ -138,7 +138,10 @@ fn variables(assignments: &[String]) -> Result<BTreeMap<String, String>, Command
             return Err(CommandError::usage(format!("--var {assignment} has no value"))
                 .hint("write --var NAME=VALUE"));
         };
-        variables.insert(name.to_owned(), value.to_owned());
+        if variables.insert(name.to_owned(), value.to_owned()).is_some() {
+            return Err(CommandError::usage(format!("--var {name} is given twice"))
+                .hint("give each variable one value"));
+        }
     }
     Ok(variables)
 }

@@ -206,6 +206,9 @@ pub(crate) fn open(
         Reference::File(path) => {
             let file = rule_file(&path, engine.unwrap_or(ENGINE_OF_FILES))?;
             project::show_serious(&file.problems, &file.sources, ui);
+            if file.layout.parts.is_empty() && !file.problems.has_errors() {
+                return Err(holds_nothing(&path));
+            }
             file.into_rule_set(name)
         }
         Reference::Own => {
@@ -267,6 +270,12 @@ impl RuleFile {
             origins: ObjectOrigins::File(Box::new(self)),
         })
     }
+}
+
+/// A file without a statement, a row or a setting: what a dump is that failed. As a rule set it would say that a system has nothing.
+pub(crate) fn holds_nothing(path: &str) -> CommandError {
+    let message = format!("{path} holds no statement, no row and no setting");
+    CommandError::new(Exit::BadDocument, message).hint("look whether the command that wrote it has failed")
 }
 
 /// Reads SQL or a `proxysql.cnf`.

@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Fmt, global: &Global, ui: &Ui) -> Result<Exit, CommandE
     let mut changes = Vec::new();
     for (name, path) in &files {
         let bytes = read(path)?;
+        check_is_mapping(name, &bytes)?;
         if let Some(after) = formatter.format(name, &bytes)
             && after.as_bytes() != bytes
         {
@@ -111,6 +112,7 @@ fn standard_input(args: &Fmt, ui: &Ui) -> Result<Exit, CommandError> {
         .take(MAX_FILE_BYTES as u64 + 1)
         .read_to_end(&mut bytes)
         .map_err(|error| CommandError::failed(format!("cannot read standard input: {error}")))?;
+    check_is_mapping("standard input", &bytes)?;
     let mut formatter = Formatter::default();
     let after = formatter.format("standard input", &bytes);
     project::show(&formatter.problems, &formatter.sources, ui);
@@ -132,6 +134,18 @@ fn standard_input(args: &Fmt, ui: &Ui) -> Result<Exit, CommandError> {
         ui.text(&after)?;
     }
     Ok(formatter.exit(args.check && changed))
+}
+
+/// Refuses a text that is YAML by chance: any text can be one scalar, and each file of a project is a mapping.
+fn check_is_mapping(name: &str, bytes: &[u8]) -> Result<(), CommandError> {
+    let (document, problems) = shardwright_documents::read(&mut Sources::new(), name, bytes);
+    let is_other = document.root.is_some_and(|root| root.as_mapping().is_none());
+    if is_other && !problems.has_errors() {
+        let message = format!("{name} is no file of a project: it holds no mapping; nothing was written");
+        return Err(CommandError::new(Exit::BadDocument, message)
+            .hint("name files such as shardwright.yaml and topology/*.yaml, or none for the whole project"));
+    }
+    Ok(())
 }
 
 fn report(

@@ -11,6 +11,7 @@ use shardwright_adopt::{AdoptError, Options, Proof, Secrets, adopt};
 use crate::args::{Adoption, Global, Import, SecretPlace};
 use crate::error::CommandError;
 use crate::exit::Exit;
+use crate::files::missing_attributes;
 use crate::ui::Ui;
 
 pub(crate) fn run(args: &Import, _: &Global, ui: &Ui) -> Result<Exit, CommandError> {
@@ -35,7 +36,11 @@ pub(super) fn write_project(
         only_exact: adoption.only_exact,
     };
     let adopted = adopt(&source.file, &options).map_err(no_project)?;
+    let attributes = missing_attributes(directory);
     let files = written::write(&adopted, directory)?;
+    if let Some(attributes) = attributes {
+        ui.status(&attributes);
+    }
     report::print(&source, &adopted, directory, &files, ui)?;
     Ok(match (&adopted.proof, report::open(&source).is_empty()) {
         (Proof::Different(_), _) => Exit::Findings,

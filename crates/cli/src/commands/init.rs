@@ -10,7 +10,7 @@ use super::import;
 use crate::args::{Format, Global, Init};
 use crate::error::CommandError;
 use crate::exit::Exit;
-use crate::files::GIT_ATTRIBUTES;
+use crate::files::{GIT_ATTRIBUTES, missing_attributes};
 use crate::ui::Ui;
 
 /// A project to start from: an example of the repository, or `start`.
@@ -31,7 +31,11 @@ pub(crate) fn run(args: &Init, global: &Global, ui: &Ui) -> Result<Exit, Command
         return import::write_project(source, &args.adoption, directory, ui);
     }
     let template = find(&args.template)?;
+    let attributes = missing_attributes(directory);
     let written = write(template, directory)?;
+    if let Some(attributes) = attributes {
+        ui.status(&attributes);
+    }
     let names = || written.iter().map(|(path, _)| *path);
     if ui.format() == Format::Json {
         ui.json(&serde_json::json!({"template": template.name, "directory": directory, "files": names().collect::<Vec<_>>()}))?;

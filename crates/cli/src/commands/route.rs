@@ -34,11 +34,16 @@ pub(crate) fn run(args: &Route, global: &Global, ui: &Ui) -> Result<Exit, Comman
         None => None,
     };
     let text = text(args)?;
+    if text.trim_ascii().is_empty() {
+        return Err(CommandError::usage("there is no statement: the text is empty")
+            .hint("shardwright route \"SELECT 1\""));
+    }
     let statements = match script::statements(&text) {
         // A driver sends one statement unchanged, with the text around it.
         one if one.len() == 1 && args.sql.is_some() && args.client_profile == ClientProfile::Plain => {
             vec![text.as_slice()]
         }
+        // Comments alone are sent as well.
         none if none.is_empty() => vec![text.trim_ascii()],
         several => several,
     };

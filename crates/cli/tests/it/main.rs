@@ -44,6 +44,7 @@ mod memory;
 mod more_cases;
 mod mutants;
 mod objects;
+mod odd_input;
 mod outcomes;
 mod ownership;
 mod pictures;

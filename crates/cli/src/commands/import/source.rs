@@ -14,7 +14,7 @@ use crate::args::Adoption;
 use crate::error::CommandError;
 use crate::exit::Exit;
 use crate::project;
-use crate::rule_set::read_limited;
+use crate::rule_set::{holds_nothing, read_limited};
 use crate::ui::Ui;
 
 /// The admin port where an address names none.
@@ -41,9 +41,13 @@ pub(super) fn read(source: &str, adoption: &Adoption, ui: &Ui) -> Result<Source,
         true => live(source, adoption, &mut reader, ui)?,
         false => {
             let bytes = read_limited(source, MAX_FILE_BYTES)?;
+            let file = reader.rule_set(source, &bytes, Language::of_path(source), ui)?;
+            if file.layout.parts.is_empty() {
+                return Err(holds_nothing(source));
+            }
             Source {
                 name: source.to_owned(),
-                file: reader.rule_set(source, &bytes, Language::of_path(source), ui)?,
+                file,
                 target: None,
                 beside: Vec::new(),
             }

@@ -23,6 +23,9 @@ pub(super) fn run(path: &str, args: &Lint, global: &Global, ui: &Ui) -> Result<E
         _ => return Err(CommandError::usage("lint of a file takes one --engine")),
     };
     let file = rule_set::rule_file(path, engine)?;
+    if file.layout.parts.is_empty() && !file.problems.has_errors() {
+        return Err(rule_set::holds_nothing(path));
+    }
     // What can be read is analysed; the rest is reported at its line.
     if file.problems.has_errors() && file.configuration.graph == RuleGraph::default() {
         project::report(&file.problems, &file.sources, ui)?;
