@@ -230,7 +230,8 @@ fn rules(source: &Configuration, beside: &Beside, unwritten: &mut Vec<Unwritten>
         rules.remove(0);
         unwritten.push(Unwritten {
             what: "rule 0".to_owned(),
-            why: format!("the numbers of a project begin at 1; {LEFT}"),
+            why: "the numbers of a project begin at 1: a plan removes it, so give it another number first"
+                .to_owned(),
         });
     }
     rules

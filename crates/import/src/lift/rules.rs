@@ -15,6 +15,10 @@ pub(super) fn lift(lift: &mut Lift<'_>, without_active: &BTreeSet<Span>) {
     let mut rules = Vec::new();
     let mut forgotten: Vec<(u32, Row)> = Vec::new();
     for row in lift.rows("mysql_query_rules") {
+        if let Some(number) = lift.number(&row, "rule_id").filter(|number| *number < 0) {
+            before_all(lift, &row, number);
+            continue;
+        }
         let Some(id) = lift.count(&row, "rule_id") else {
             continue;
         };
@@ -48,6 +52,18 @@ pub(super) fn lift(lift: &mut Lift<'_>, without_active: &BTreeSet<Span>) {
         lift.say(Severity::Warning, NOT_ACTIVE, row, what);
     }
     lift.configuration.graph.rules = rules;
+}
+
+/// A rule with a negative number. The engine sorts by the numbers, and evaluates it before all others.
+fn before_all(lift: &mut Lift<'_>, row: &Row, number: i64) {
+    if lift.flag(row, "active") {
+        let what = format!(
+            "rule {number} is evaluated before all others, and numbers of rules begin at 1 here: give it another number"
+        );
+        lift.unmodelled(row, what);
+    } else {
+        lift.ignored(row, format!("rule {number} is not active"));
+    }
 }
 
 fn rule(lift: &mut Lift<'_>, row: &Row, id: u32) -> Option<Rule> {

@@ -19,6 +19,9 @@ const EMPTY_IS_NONE: [&str; 6] = [
     "comment",
 ];
 
+/// The `max_transactions_behind` of a Galera cluster whose file does not say it.
+const STANDING_TRANSACTIONS_BEHIND: i64 = 100;
+
 /// Whether the engine makes no difference between what two rows of a table have in a column.
 pub(super) fn alike(table: &Table, column: &Column, one: &Row, other: &Row) -> bool {
     let is_same = one.facts.get(column.name) == other.facts.get(column.name);
@@ -31,16 +34,24 @@ pub(super) fn is_unsaid(table: &Table, column: &Column, live: &Row, wanted: &Row
     let number = |row: &Row| row.number(column.name);
     let is_group = [&GALERA_HOSTGROUPS, &GROUP_REPLICATION_HOSTGROUPS].contains(&table);
     match column.name {
-        "max_connections" => number(live) == Some(0),
+        // What the files write counts; they cannot write none.
+        "max_connections" => number(live) == Some(0) && number(wanted) == default_number(column),
         "status" => {
             let is = |row: &Row, status: &str| row.text("status").eq_ignore_ascii_case(status);
             is(live, "SHUNNED") && is(wanted, "ONLINE")
         }
         // Both are the word `never`.
         "writer_is_also_reader" if is_group => number(live) != Some(1) && number(wanted) != Some(1),
-        "max_transactions_behind" if is_group => number(live) == Some(0),
+        "max_transactions_behind" if is_group => {
+            number(live) == Some(0) && number(wanted) == Some(STANDING_TRANSACTIONS_BEHIND)
+        }
         _ => false,
     }
+}
+
+/// The default of a column of numbers.
+fn default_number(column: &Column) -> Option<i64> {
+    column.default.and_then(|default| default.parse().ok())
 }
 
 /// What of a row counts, as the engine reads it: the same for two rows that differ in nothing that a project could say. A row
@@ -112,6 +123,27 @@ mod tests {
             facts.insert(column.to_owned(), value);
         }
         Row { facts, secret: None }
+    }
+
+    #[test]
+    fn what_the_files_write_takes_the_place_of_what_they_cannot_say() {
+        for (table, column, live, wanted, expected) in [
+            (&SERVERS, "max_connections", 0, 1000, true),
+            (&SERVERS, "max_connections", 0, 12, false),
+            (&SERVERS, "max_connections", 5, 1000, false),
+            (&USERS, "max_connections", 0, 10_000, true),
+            (&USERS, "max_connections", 0, 1000, false),
+            (&GALERA_HOSTGROUPS, "max_transactions_behind", 0, 100, true),
+            (&GALERA_HOSTGROUPS, "max_transactions_behind", 0, 50, false),
+        ] {
+            let definition = table.column(column).unwrap();
+            let rows = [row(column, json!(live)), row(column, json!(wanted))];
+            assert_eq!(
+                is_unsaid(table, definition, &rows[0], &rows[1]),
+                expected,
+                "{column} {live} {wanted}"
+            );
+        }
     }
 
     #[test]

@@ -44,11 +44,12 @@ impl ProxySqlTarget {
         // Whoever applies has just observed. Under the lease it is read again.
         let live = self.last_seen().map_err(ApplyError::NotSent)?;
         let changes = self.checked(&live, planned)?;
-        let left = live.with(&changes).left(&self.ownership);
+        let after = live.with(&changes);
+        let left = after.left(&self.ownership);
         let changes = self.with_mark(changes, &live, planned, &identity)?;
         let session = self.connect();
         let mut session = session.map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
-        let besides = Besides::read(&mut session, live.rows(), &self.ownership)
+        let besides = Besides::read(&mut session, &after, &self.ownership)
             .map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
         let record = RunRecord::new(
             identity.clone(),

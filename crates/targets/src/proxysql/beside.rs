@@ -13,8 +13,9 @@ use shardwright_rules::tables::{
 };
 
 use super::digest::sha256_hex;
-use super::row::RowName;
-use super::session::{AdminSession, Found, SessionError};
+use super::live::Live;
+use super::session::{AdminSession, SessionError};
+use super::unsaid::Unsaid;
 use crate::emit::Ownership;
 
 /// Hexadecimal digits that are kept of the rows of a table.
@@ -63,9 +64,10 @@ const TABLES: [(&str, Sight); 22] = [
 ];
 
 /// What else no look for drift compares.
-const ROWS_NOT_LOOKED_AT: [&str; 3] = [
+const ROWS_NOT_LOOKED_AT: [&str; 4] = [
     "rows of others",
-    "rules that are not active and that no project names",
+    "rules that are not active",
+    "passwords of users that no project can say",
     "passwords of the admin port",
 ];
 
@@ -96,6 +98,9 @@ pub(super) struct Besides {
     tables: BTreeMap<String, Rows>,
     #[serde(default)]
     variables: BTreeMap<String, String>,
+    /// Absent in records of earlier versions.
+    #[serde(default)]
+    unsaid: Option<Unsaid>,
 }
 
 /// The rows of a table.
@@ -106,14 +111,18 @@ struct Rows {
 }
 
 impl Besides {
-    /// Reads the tables, and takes from the rows that are live the variables that no row of the project is about, and the firewall's rows of our
+    /// Reads the tables, and takes from `live` what of our rows no project can say, the variables that no row of the project is about, and the firewall's rows of our
     /// users where the project has no firewall.
-    pub(super) fn read<'l>(
+    pub(super) fn read(
         session: &mut AdminSession,
-        live: impl Iterator<Item = (&'l RowName, &'l Found)> + Clone,
+        live: &Live,
         ownership: &Ownership,
     ) -> Result<Self, SessionError> {
-        let mut besides = Self::default();
+        let mut besides = Self {
+            unsaid: Some(Unsaid::of(live)),
+            ..Self::default()
+        };
+        let live = live.rows();
         for (table, _) in TABLES.iter().filter(|(_, sight)| *sight == Sight::Whole) {
             // A peer of a cluster hands on an empty text for none.
             let rows = session.texts(&format!("SELECT * FROM {table}"))?.into_iter();
@@ -169,7 +178,9 @@ impl Besides {
             let now = now.variables.get(variable).filter(|now| *now != then)?;
             (!is_wanted(variable)).then(|| format!("{variable}: {now}, and {then} at the last apply"))
         });
-        tables.chain(variables).collect()
+        let unsaid = self.unsaid.iter().zip(&now.unsaid);
+        let unsaid = unsaid.flat_map(|(then, now)| then.changed(now));
+        tables.chain(variables).chain(unsaid).collect()
     }
 }
 

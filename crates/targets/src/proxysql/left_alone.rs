@@ -63,7 +63,8 @@ pub(super) fn left_alone(live: &Live, wanted: &Wanted, monitored: &[RowName]) ->
     Some(hazard(codes::LEFT_ALONE, Severity::Info, None, message))
 }
 
-fn is_default(column: &Column, row: &Row) -> bool {
+/// Whether a column has the default of the engine.
+pub(super) fn is_default(column: &Column, row: &Row) -> bool {
     // Whether servers know a user is told of the users whom they do not.
     let default = column.default.map_or("", |default| default.trim_matches('\''));
     match row.facts.get(column.name) {

@@ -46,6 +46,7 @@ mod take_back;
 mod target;
 mod told;
 mod unloaded;
+mod unsaid;
 mod wanted;
 
 pub use beside::Sight;

@@ -69,8 +69,9 @@ impl ProxySqlTarget {
             &self.ownership,
         )
         .applied_by(&identity, None);
-        let left = live.with(&changes).left(&self.ownership);
-        let besides = Besides::read(&mut session, live.rows(), &self.ownership).map_err(lost)?;
+        let after = live.with(&changes);
+        let left = after.left(&self.ownership);
+        let besides = Besides::read(&mut session, &after, &self.ownership).map_err(lost)?;
         self.marked(&mut changes, &live, mark).map_err(of_apply)?;
         let record = RunRecord::new(
             identity.clone(),
