@@ -55,7 +55,7 @@ pub(crate) use self::unchecked::UncheckedWords;
     shardwright -C DIR validate      check the project in DIR\n  \
     shardwright -C DIR plan          what an apply would change\n\n\
     Exit codes: 0 done, 1 failed, 2 changes present, 3 findings, 4 refused by policy, 5 stale or contended,\n\
-    6 apply failed and undone, 7 apply failed and mixed, 8 undecided,\n64 bad command line, 65 bad document, 78 bad project file."
+    6 apply failed and undone, 7 apply failed and mixed, 8 undecided, 9 lock not up to date,\n64 bad command line, 65 bad document, 78 bad project file."
 )]
 pub(crate) struct Args {
     #[command(flatten)]
