@@ -183,17 +183,19 @@ fn in_order(
     }
     sequence.written_routes(&program.blocks, last);
     // The engine skips fast routing when its highest rule has apply = 1, matched or not (ProxySQL #5620).
-    let of_map = outputs.routes.first().map(|route| (&route.address, route.chain));
+    let routes = outputs.routes.first();
+    // It is no shard's: every statement that rows of fast routing place comes by it.
+    let of_map = routes.map(|route| (route.address.or_map(), route.chain));
     let written = program
         .first_written_route()
         .filter(|_| sequence.ends_with_apply());
-    let written = written.map(|row| (&row.route.address, last.unwrap_or(Draft::START)));
+    let written = written.map(|row| (row.route.address.clone(), last.unwrap_or(Draft::START)));
     if let Some((address, chain)) = of_map.or(written) {
         let tail = EngineRule {
             comment: Some("the highest rule must not apply, or fast routing is skipped".to_owned()),
             ..EngineRule::default()
         };
-        let tail = DraftRule::engine("fast_routing.tail".to_owned(), address, tail);
+        let tail = DraftRule::engine("fast_routing.tail".to_owned(), &address, tail);
         sequence.chain(chain, vec![tail]);
     }
     sequence.routes(std::mem::take(&mut outputs.routes));

@@ -26,6 +26,15 @@ impl Address {
         self.0.starts_with("shard_maps.") && self.0.contains(".shards.")
     }
 
+    /// The map of a shard; of another object, the object.
+    #[must_use]
+    pub fn or_map(&self) -> Self {
+        match self.0.split_once(".shards.") {
+            Some((map, _)) if self.is_shard() => Self::new(map),
+            _ => self.clone(),
+        }
+    }
+
     /// The path as people write it: `tenants/t137` for a shard, the dotted path for everything else.
     pub fn short(&self) -> String {
         match self.0.split('.').collect::<Vec<_>>().as_slice() {

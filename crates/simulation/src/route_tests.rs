@@ -110,7 +110,7 @@ impl<'c> Runner<'c> {
                     decision: self.explained(step, &session, &statement),
                 });
             }
-            session.after(step.command, &statement, &decision.outcome);
+            session.after(self.configuration, step.command, &statement, &decision.outcome);
         }
         failures
     }

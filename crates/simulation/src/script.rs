@@ -136,7 +136,7 @@ pub fn send(
             decision,
             visits: visited,
         };
-        session.after(step.command, &statement, &before.decision.outcome);
+        session.after(configuration, step.command, &statement, &before.decision.outcome);
         sent.push(before);
     }
     sent

@@ -1,11 +1,11 @@
 //! A session as routing sees it, carried from statement to statement as the servers' answers would.
 
 use std::borrow::Cow;
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use shardwright_rules::{
-    Configuration, Decision, Hits, HostgroupId, Outcome, OwnAnswer, PendingKind, PreparedStatements, Route,
-    SentAs, SessionView, Statement, Transaction, TransactionEnd, prepared,
+    Configuration, Decision, Hits, Hostgroup, HostgroupId, Outcome, OwnAnswer, PendingKind,
+    PreparedStatements, Route, SentAs, SessionView, Statement, Transaction, TransactionEnd, prepared,
 };
 use shardwright_sql::lex::identifier;
 use shardwright_sql::set::{SetItem, items};
@@ -38,8 +38,6 @@ pub(crate) struct Simulated {
     follows_xa: bool,
     /// LOCK TABLES holds: UNLOCK TABLES commits.
     locks_tables: bool,
-    /// Hostgroups whose clusters have servers; `None`: the rule set names no server.
-    served: Option<BTreeSet<HostgroupId>>,
 }
 
 /// A prepared statement, as the engine has kept it.
@@ -87,7 +85,6 @@ impl Simulated {
             plain_selects_open_nothing: configuration.engine.profile().plain_selects_open_nothing,
             follows_xa: !configuration.engine.profile().answers_itself,
             locks_tables: false,
-            served: served(configuration),
             prepared: BTreeMap::new(),
             schema: None,
             user: None,
@@ -177,13 +174,19 @@ impl Simulated {
     }
 
     /// What a statement leaves behind.
-    pub(crate) fn after(&mut self, command: Command<'_>, statement: &Statement<'_>, outcome: &Outcome) {
+    pub(crate) fn after(
+        &mut self,
+        configuration: &Configuration,
+        command: Command<'_>,
+        statement: &Statement<'_>,
+        outcome: &Outcome,
+    ) {
         if let Command::Prepare(name) = command {
             return self.prepared(name, statement, outcome);
         }
         match outcome {
             // Nobody answers it.
-            Outcome::Route(route) if !self.is_served(route.hostgroup) => {}
+            Outcome::Route(route) if !is_served(configuration, route.hostgroup) => {}
             Outcome::Route(route) => match &route.rewritten {
                 // What was sent is what happened.
                 Some(text) => {
@@ -199,12 +202,6 @@ impl Simulated {
             }
             Outcome::Answer { .. } | Outcome::Reject(_) => {}
         }
-    }
-
-    fn is_served(&self, hostgroup: HostgroupId) -> bool {
-        self.served
-            .as_ref()
-            .is_none_or(|served| served.contains(&hostgroup))
     }
 
     /// Preparing runs nothing; what could not be prepared is not there to be executed.
@@ -379,19 +376,18 @@ fn looks_at_no_table(statement: &Statement<'_>) -> bool {
     }
 }
 
-/// The hostgroups of clusters with a server; the monitor moves servers among those of one cluster.
-fn served(configuration: &Configuration) -> Option<BTreeSet<HostgroupId>> {
-    let with_members = || {
-        let hostgroups = configuration.hostgroups.iter();
-        hostgroups.filter(|hostgroup| !hostgroup.members.is_empty())
-    };
-    with_members().next()?;
-    let clusters: BTreeSet<&str> = with_members()
-        .map(|hostgroup| hostgroup.cluster.as_str())
-        .collect();
-    let all = configuration.hostgroups.iter();
-    let served = all.filter(|hostgroup| clusters.contains(hostgroup.cluster.as_str()));
-    Some(served.map(|hostgroup| hostgroup.id).collect())
+/// Whether the cluster of a hostgroup has a server; the monitor moves servers among its hostgroups. A rule set that names no server
+/// says nothing of that.
+fn is_served(configuration: &Configuration, id: HostgroupId) -> bool {
+    let all = &configuration.hostgroups;
+    let has_servers = |hostgroup: &&Hostgroup| !hostgroup.members.is_empty();
+    let hostgroup = configuration.hostgroup(id);
+    if hostgroup.is_some_and(|hostgroup| has_servers(&hostgroup)) {
+        return true;
+    }
+    let mut served = all.iter().filter(has_servers).peekable();
+    served.peek().is_none()
+        || hostgroup.is_some_and(|hostgroup| served.any(|other| other.cluster == hostgroup.cluster))
 }
 
 fn first_is(statement: &Statement<'_>, wanted: &str) -> bool {
