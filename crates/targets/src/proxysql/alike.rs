@@ -49,6 +49,17 @@ pub(super) fn is_unsaid(table: &Table, column: &Column, live: &Row, wanted: &Row
     }
 }
 
+/// Whether a column has the default of the engine.
+pub(super) fn is_default(column: &Column, row: &Row) -> bool {
+    // Whether servers know a user is told of the users whom they do not.
+    let default = column.default.map_or("", |default| default.trim_matches('\''));
+    match row.facts.get(column.name) {
+        None => true,
+        Some(serde_json::Value::String(text)) => text == default,
+        Some(value) => value.as_i64().is_some_and(|number| default.parse() == Ok(number)),
+    }
+}
+
 /// The default of a column of numbers.
 fn default_number(column: &Column) -> Option<i64> {
     column.default.and_then(|default| default.parse().ok())

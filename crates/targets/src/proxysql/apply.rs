@@ -49,7 +49,7 @@ impl ProxySqlTarget {
         let changes = self.with_mark(changes, &live, planned, &identity)?;
         let session = self.connect();
         let mut session = session.map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
-        let besides = Besides::read(&mut session, &after, &self.ownership)
+        let besides = Besides::read(&mut session, after.rows(), &after.beyond(), &self.ownership)
             .map_err(|error| ApplyError::NotSent(self.error(&error.to_string())))?;
         let record = RunRecord::new(
             identity.clone(),

@@ -12,9 +12,10 @@ use shardwright_rules::tables::{
     GROUP_REPLICATION_HOSTGROUPS, QUERY_RULES, REPLICATION_HOSTGROUPS, SERVERS, USERS,
 };
 
+use super::beyond::Beyond;
 use super::digest::sha256_hex;
-use super::live::Live;
-use super::session::{AdminSession, SessionError};
+use super::row::RowName;
+use super::session::{AdminSession, Found, SessionError};
 use super::unsaid::Unsaid;
 use crate::emit::Ownership;
 
@@ -113,16 +114,16 @@ struct Rows {
 impl Besides {
     /// Reads the tables, and takes from `live` what of our rows no project can say, the variables that no row of the project is about, and the firewall's rows of our
     /// users where the project has no firewall.
-    pub(super) fn read(
+    pub(super) fn read<'l>(
         session: &mut AdminSession,
-        live: &Live,
+        live: impl Iterator<Item = (&'l RowName, &'l Found)> + Clone,
+        beyond: &Beyond,
         ownership: &Ownership,
     ) -> Result<Self, SessionError> {
         let mut besides = Self {
-            unsaid: Some(Unsaid::of(live)),
+            unsaid: Some(Unsaid::of(live.clone(), beyond)),
             ..Self::default()
         };
-        let live = live.rows();
         for (table, _) in TABLES.iter().filter(|(_, sight)| *sight == Sight::Whole) {
             // A peer of a cluster hands on an empty text for none.
             let rows = session.texts(&format!("SELECT * FROM {table}"))?.into_iter();

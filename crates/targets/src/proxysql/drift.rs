@@ -192,7 +192,8 @@ impl ProxySqlTarget {
         }
         Ok(Look {
             evidence: Evidence::read(&mut session, &self.address.to_string()).map_err(failed)?,
-            besides: Besides::read(&mut session, &live, &self.ownership).map_err(failed)?,
+            besides: Besides::read(&mut session, live.rows(), &live.beyond(), &self.ownership)
+                .map_err(failed)?,
             live,
             not_live: found,
         })

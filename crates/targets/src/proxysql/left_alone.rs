@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use shardwright_plan::{Hazard, Severity};
 use shardwright_rules::left_columns;
-use shardwright_rules::tables::{Column, FAST_ROUTING, QUERY_RULES, SERVERS, USERS};
+use shardwright_rules::tables::{FAST_ROUTING, QUERY_RULES, SERVERS, USERS};
 
-use super::alike::{alike, is_unsaid};
+use super::alike::{alike, is_default, is_unsaid};
 use super::hazards::{codes, hazard};
 use super::live::Live;
-use super::row::{Row, RowName, TableName};
+use super::row::{RowName, TableName};
 use super::wanted::Wanted;
 
 /// Names that are shown of rows that stay.
@@ -61,17 +61,6 @@ pub(super) fn left_alone(live: &Live, wanted: &Wanted, monitored: &[RowName]) ->
     let said: Vec<String> = of_rows.chain(of_columns).chain(of_monitor).collect();
     let message = format!("left as they are: {}", said.join(", "));
     Some(hazard(codes::LEFT_ALONE, Severity::Info, None, message))
-}
-
-/// Whether a column has the default of the engine.
-pub(super) fn is_default(column: &Column, row: &Row) -> bool {
-    // Whether servers know a user is told of the users whom they do not.
-    let default = column.default.map_or("", |default| default.trim_matches('\''));
-    match row.facts.get(column.name) {
-        None => true,
-        Some(serde_json::Value::String(text)) => text == default,
-        Some(value) => value.as_i64().is_some_and(|number| default.parse() == Ok(number)),
-    }
 }
 
 /// `2 users`

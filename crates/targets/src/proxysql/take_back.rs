@@ -71,7 +71,8 @@ impl ProxySqlTarget {
         .applied_by(&identity, None);
         let after = live.with(&changes);
         let left = after.left(&self.ownership);
-        let besides = Besides::read(&mut session, &after, &self.ownership).map_err(lost)?;
+        let besides =
+            Besides::read(&mut session, after.rows(), &after.beyond(), &self.ownership).map_err(lost)?;
         self.marked(&mut changes, &live, mark).map_err(of_apply)?;
         let record = RunRecord::new(
             identity.clone(),

@@ -10,11 +10,11 @@ use serde_json::Value;
 use shardwright_rules::left_columns;
 use shardwright_rules::tables::QUERY_RULES;
 
-use super::beyond::is_active;
+use super::alike::is_default;
+use super::beyond::{Beyond, is_active};
 use super::digest::sha256_hex;
-use super::left_alone::is_default;
-use super::live::Live;
 use super::row::{Row, RowName};
+use super::session::Found;
 
 /// Hexadecimal digits that are kept of each value.
 const DIGITS: usize = 12;
@@ -26,10 +26,9 @@ const ROW: &str = "row";
 pub(super) struct Unsaid(BTreeMap<String, BTreeMap<String, String>>);
 
 impl Unsaid {
-    /// What there is of it.
-    pub(super) fn of(live: &Live) -> Self {
-        let beyond = live.beyond();
-        let ours = live.rows().filter(|(_, found)| found.is_ours);
+    /// What there is of it among rows; `beyond` tells those that no project can say.
+    pub(super) fn of<'l>(rows: impl Iterator<Item = (&'l RowName, &'l Found)>, beyond: &Beyond) -> Self {
+        let ours = rows.filter(|(_, found)| found.is_ours);
         let found = ours.filter_map(|(name, found)| {
             let row = &found.row;
             let values = match beyond.row(name, row) {

@@ -62,7 +62,7 @@ object! {
     pub(crate) mod rule = "A rule. Columns that are not given have the engine's default; `active` is 1.";
     RULE_ID: Count = int("rule_id", "The number of the rule, if it must have a certain one.", 1, 2_147_483_647)
         .page("It must be greater than that of the rule before it.");
-    ACTIVE: Or<Bit> = bit("active", "Whether it is loaded; 1 by default.").or(true);
+    ACTIVE: Or<Bit> = bit("active", "Whether it is loaded; 1 by default. With `0` no engine gets it, and a row of its number on a ProxySQL stays as it is.").or(true);
     USERNAME: Column = column("username", "The user that the session logged in as.")
         .page("Exact.")
         .refers(refers::USERS);
