@@ -99,8 +99,8 @@ pub struct Adopted {
 /// Why no project can be written.
 #[derive(Debug, Error)]
 pub enum AdoptError {
-    /// The files that were written do not compile: a mistake of this program.
-    #[error("the project that was written does not compile: {}", .0.first().map_or("no reason", |error| &error.message))]
+    /// The source holds what the language has no words for, so that what was written does not compile.
+    #[error("no project can hold the source: {}", .0.first().map_or("no reason", |error| &error.message))]
     NotAProject(Vec<Diagnostic>),
     /// A value of the source that the engine's tables do not take.
     #[error("the source holds what its engine does not take: {0}")]

@@ -109,7 +109,8 @@ fn leave_out_unusable(plan: &Plan, reached: &Reached, opened: &Opened, ui: &Ui) 
         .targets
         .iter()
         .any(|live| plan.change(live.name()).is_some());
-    if !unusable.is_empty() && !(live::skips_unreachable(opened) && is_any_left) {
+    let goes_on = live::skips_unreachable(opened) && is_any_left;
+    if !unusable.is_empty() && !goes_on {
         let error = live::all_unreachable(&unusable);
         return Err(CommandError::failed(format!(
             "{}; nothing was changed",

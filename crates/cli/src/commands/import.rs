@@ -59,7 +59,11 @@ fn name_of(directory: &Path) -> String {
 
 fn no_project(error: AdoptError) -> CommandError {
     match error {
-        AdoptError::NotAProject(_) => CommandError::internal(error.to_string()),
+        AdoptError::NotAProject(_) => {
+            let message = format!("{error}; nothing was written");
+            CommandError::new(Exit::BadDocument, message)
+                .hint("change the row at the source, or import a dump without it")
+        }
         AdoptError::Rows(_) => CommandError::new(Exit::BadDocument, error.to_string()),
     }
 }
