@@ -126,7 +126,7 @@ fn a_revision_an_engine_or_an_environment_can_be_the_other_side() {
     let output = refines(&environment, "env:dev", "env:prod");
     assert_eq!(output.code(), Some(0), "{}{}", output.stdout, output.stderr);
     let output = refines(&environment, "env:nowhere", "env:prod");
-    assert_eq!(output.code(), Some(65), "{}{}", output.stdout, output.stderr);
+    assert_eq!(output.code(), Some(64), "{}{}", output.stdout, output.stderr);
 }
 
 /// The examples, compiled for both engines.

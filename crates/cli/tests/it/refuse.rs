@@ -51,7 +51,7 @@ fn a_project_without_a_refuser_is_left_to_the_admin_port() {
 fn the_ports_are_those_of_the_lock() {
     let environment = project("refuser: {host: 127.0.0.1, port: 6100}");
     let (code, said) = refusal(&environment, &[]);
-    assert_eq!(code, Some(2), "{said}");
+    assert_eq!(code, Some(9), "{said}");
     assert!(said.contains("shardwright.lock is not up to date"), "{said}");
 }
 

@@ -140,7 +140,7 @@ fn what_cannot_be_replayed_is_told() {
         (["few", "lag.csv"], 1, "throttles.few has no signal"),
         (
             ["nothing", "lag.csv"],
-            1,
+            64,
             "there is no throttle throttles.nothing",
         ),
         (

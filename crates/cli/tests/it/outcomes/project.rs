@@ -80,6 +80,10 @@ INSERT INTO mysql_users (username, password, default_hostgroup) VALUES ('app', '
 INSERT INTO mysql_query_rules (rule_id, active, match_digest, destination_hostgroup, apply) VALUES (1, 1, '^SELECT', 2, 1);
 ";
 
+/// A rule that no project can hold, of which nothing is proved.
+const BEFORE_ALL: &str = "INSERT INTO mysql_query_rules (rule_id, active, match_digest, destination_hostgroup, apply) VALUES (-5, 1, \
+                          '^SELECT', 2, 1);\n";
+
 /// A project in a state.
 pub(super) fn in_state(state: State) -> Project {
     let mut environment = CommandEnvironment::new(PROGRAM).unwrap();
@@ -131,7 +135,7 @@ pub(super) fn in_state(state: State) -> Project {
         ("tests/routes.yaml", &tests),
         ("rules.sql", RULES),
         ("other.sql", &RULES.replace("'^SELECT', 2", "'^SELECT', 1")),
-        ("odd.sql", &format!("{RULES}SET mysql-query_digests='false';\n")),
+        ("odd.sql", &format!("{RULES}{BEFORE_ALL}")),
         ("broken.sql", "INSERT INTO nothing VALUES (1);\n"),
         ("broken.yaml", "a: [\n"),
         ("queries.txt", "SELECT 1 FROM t;\nDELETE FROM t;\n"),
