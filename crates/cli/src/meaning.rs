@@ -26,6 +26,8 @@ struct Pair {
     after: Arc<Configuration>,
     /// What keeps an answer from being certain.
     unmodelled: Option<String>,
+    /// The same where only one of both has it: nothing is known of what that changes.
+    changed: Option<String>,
 }
 
 /// What of a target decides its meaning; targets with the same have the same.
@@ -155,6 +157,7 @@ fn comparison<'m>(
                 before: Arc::new(before.clone()),
                 after: Arc::clone(desired),
                 unmodelled: None,
+                changed: None,
             }
         }
         Basis::Rows(Routing::Changes(sides)) => {
@@ -171,6 +174,7 @@ fn comparison<'m>(
                 before: Arc::clone(&before.configuration),
                 after: Arc::clone(&after.configuration),
                 unmodelled,
+                changed: in_one(&before.unmodelled, &after.unmodelled).cloned(),
             }
         }
     };
@@ -184,8 +188,11 @@ fn comparison<'m>(
     };
     let (answer, _) = equivalence_by(&pair.before, &pair.after, &means);
     Some(match answer {
-        Equivalence::Proved => Comparison::Same {
-            doubt: pair.unmodelled,
+        Equivalence::Proved => match pair.changed {
+            Some(why) => Comparison::Undecided(why),
+            None => Comparison::Same {
+                doubt: pair.unmodelled,
+            },
         },
         Equivalence::Refuted { differences, .. } => Comparison::Changed(Examples::of(
             [&pair.before, &pair.after],
@@ -198,6 +205,14 @@ fn comparison<'m>(
             Comparison::Undecided(why.unwrap_or_else(|| "no reason is known".to_owned()))
         }
     })
+}
+
+/// The first that is in one of two lists only.
+fn in_one<'l>(one: &'l [String], other: &'l [String]) -> Option<&'l String> {
+    let mut alone = one.iter().filter(|what| !other.contains(what));
+    alone
+        .next()
+        .or_else(|| other.iter().find(|what| !one.contains(what)))
 }
 
 /// What a comparison of rules and users came to.

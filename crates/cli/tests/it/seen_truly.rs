@@ -212,6 +212,67 @@ fn what_changes_beside_the_project_is_drift() {
     }
 }
 
+/// What no project can say stays as it is, and is told once it has become another.
+#[test]
+fn what_no_project_can_say_is_drift_once_it_changes() {
+    let fleet = Fleet::start("proxysql-2.7", 1);
+    let load = ["LOAD MYSQL USERS TO RUNTIME", "SAVE MYSQL USERS TO DISK"];
+    let ghost = "INSERT INTO mysql_users (username, active, default_hostgroup) VALUES ('ghost', 0, 1)";
+    fleet.on(0, &[ghost]);
+    fleet.on(0, &load);
+    fleet.ends(0, &["apply", "--auto-approve", "--take-over"]);
+    fleet.ends(0, &["drift"]);
+    fleet.on(
+        0,
+        &["UPDATE mysql_users SET fast_forward = 1 WHERE username = 'app'"],
+    );
+    fleet.on(
+        0,
+        &["UPDATE mysql_users SET default_hostgroup = 7 WHERE username = 'ghost'"],
+    );
+    fleet.on(0, &load);
+    let drift = fleet.ends(2, &["drift"]);
+    assert!(
+        drift.contains("mysql_users (app, 1): fast_forward not as at the last apply"),
+        "{drift}"
+    );
+    assert!(
+        drift.contains("mysql_users (ghost, 1): another row than at the last apply"),
+        "{drift}"
+    );
+    // An apply takes what it finds as given.
+    fleet.topology(2, "");
+    fleet.ends(0, &["apply", "--auto-approve"]);
+    fleet.ends(0, &["drift"]);
+}
+
+/// A rule with a number below 1 is evaluated before all others, and decides where statements go.
+#[test]
+fn a_rule_before_the_first_is_never_left_without_a_word() {
+    let fleet = Fleet::start("proxysql-2.7", 1);
+    fleet.ends(0, &["apply", "--auto-approve"]);
+    let columns = "rule_id, active, match_digest, destination_hostgroup, apply";
+    let rule = format!("INSERT INTO mysql_query_rules ({columns}) VALUES (-5, 1, '^SELECT', 30, 1)");
+    fleet.on(
+        0,
+        &[
+            &rule,
+            "LOAD MYSQL QUERY RULES TO RUNTIME",
+            "SAVE MYSQL QUERY RULES TO DISK",
+        ],
+    );
+    fleet.ends(2, &["drift"]);
+    let plan = fleet.ends(2, &["plan", "--detailed-exitcode"]);
+    assert!(
+        !plan.contains("routes differently") && !plan.contains("no rule"),
+        "{plan}"
+    );
+    fleet.ends(8, &["prove", "equivalent", "live:p1", "."]);
+    fleet.ends(0, &["apply", "--auto-approve"]);
+    fleet.ends(0, &["drift"]);
+    fleet.ends(0, &["prove", "equivalent", "live:p1", "."]);
+}
+
 #[test]
 fn secrets_that_are_not_at_hand_are_named_and_all_else_is_compared() {
     let mut fleet = Fleet::start("proxysql-2.7", 2);
