@@ -134,9 +134,10 @@ pub(crate) fn reachable(opened: &Opened, selection: &Selection) -> Result<Reache
 /// What is wrong with a target, where its name stands already.
 fn without_name(message: String, target: &str) -> String {
     let named = format!("target {target}: ");
-    message
-        .strip_prefix(&named)
-        .map_or(message.clone(), str::to_owned)
+    match message.strip_prefix(&named) {
+        Some(rest) => rest.to_owned(),
+        None => message,
+    }
 }
 
 /// The engine of a target of the project file.
